@@ -81,7 +81,7 @@ def test_gymnasium_makes_vectors_by_id():
         ({"opponents": ["greedy"]}, ("opponents", "1", "3")),
         ({"opponents": ["greedy", 5, "greedy"]}, ("opponents", "int", "act")),
         ({"opponents": None}, ("opponents", "NoneType", "act")),
-        ({"opponents": GreedyAgent}, ("opponents", "type", "act")),
+        ({"opponents": GreedyAgent}, ("opponents", "ABCMeta", "act")),
     ],
     ids=repr,
 )

@@ -17,9 +17,9 @@ from bombay_training.evaluation.audit import AuditReport, audit_in_process
 from bombay_training.learners.runs import Run
 from bombay_training.matches import published
 from bombay_training.matches.cells import Cell
-from bombay_training.matches.provenance import revision
+from bombay_training.matches.provenance import read_provenance, revision
 from bombay_training.matches.spec import Study
-from bombay_training.matches.store import read_matches, read_provenance
+from bombay_training.matches.store import read_matches
 
 PAGE = "card.md"
 
@@ -82,13 +82,25 @@ def card(
         raise ended
     with user_input(ValueError, ArithmeticError):
         data: dict[str, Any] = cards.card_data(agents, games, matches, audits, study.anchors)
-    where = _league(study, league)
     output.report_faults([fault for match in matches for fault in match.faults if fault.name in agents])
+    _finish(cards, data, _league(study, league), out, response, response_minutes, as_json)
+
+
+def _finish(
+    cards: Any,
+    data: dict[str, Any],
+    where: str,
+    out: Path | None,
+    response: tuple[Run, Path] | None,
+    response_minutes: float | None,
+    as_json: bool,
+) -> None:
+    """Write the card, train the best response if one is wanted, and print all."""
     _write(out, cards.card_page(data, where))
     if response is not None:  # it may fail or be stopped: then the card is there without it
         data["response_minutes"], data["best_response"] = (
             response_minutes,
-            learn_response(*response, agents[0], as_json),
+            learn_response(*response, data["agents"][0]["agent"], as_json),
         )
         _write(out, cards.card_page(data, where))
     if as_json:

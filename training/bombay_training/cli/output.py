@@ -16,8 +16,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from bombay_training.matches.provenance import read_provenance
 from bombay_training.matches.results import LostGame
-from bombay_training.matches.store import read_provenance
 from bombay_training.rich_tables import cell
 
 PIPE_WIDTH: Final = 1000  # more than any table needs: in files and pipes no cell is folded

@@ -15,9 +15,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from bombay_env import Game, checks, streams
+from bombay_env import Board, Game, Rules, checks, streams
 from bombay_env.agent import Agent, name_of
 from bombay_env.chance import lane_words
+from bombay_env.files.forms import Form
 from bombay_env.rules import MAX_PLAYERS
 
 Player = Agent | str  # an object, which plays in this process only, or a spec
@@ -273,3 +274,32 @@ def key_of(player: Player) -> Any:
 def _words(seed: int, stream: np.uint64, numbers: np.ndarray) -> np.ndarray:
     """A random word for each number, (G,) uint64."""
     return lane_words(np.full(len(numbers), seed, np.uint64), stream, numbers.astype(np.uint64))
+
+
+# --- as plain data ---
+
+
+class CellForm(Form):
+    """A cell in `cells.json`."""
+
+    rules: dict[str, Any]
+    board: dict[str, Any] | None
+    lineup: list[str]
+    format: str
+    seating: str
+    seed: int
+    accounts: bool
+    redraw: list[str] = []  # noqa: RUF012 -- pydantic copies it
+
+
+def cell_of(form: CellForm, deals: int) -> Cell:
+    """The cell with this number of deals. Raises ValueError if it is not possible."""
+    seating, game = Seating(form.seating), _game(json.dumps(form.rules), json.dumps(form.board))
+    lineup, redraw = tuple(form.lineup), tuple(form.redraw)
+    return Cell(game, lineup, deals, form.seed, seating, form.format, form.accounts, redraw=redraw)
+
+
+@functools.lru_cache(maxsize=64)  # most cells of a store are of one of a few games
+def _game(rules: str, board: str) -> Game:
+    given = json.loads(board)
+    return Game(Rules.from_dict(json.loads(rules)), Board.load() if given is None else Board.from_dict(given))

@@ -18,9 +18,13 @@ from typing import Final
 
 import bombay_agents
 import bombay_env
-from bombay_env.files.forms import Form
+from bombay_env import checks
+from bombay_env.files import atomic
+from bombay_env.files.forms import Form, parse
+from bombay_env.files.reading import read_bytes
 from bombay_env.registry import module_of, parts
 
+PROVENANCE: Final = "provenance.json"
 OWN_PACKAGES: Final = ("bombay_env", "bombay_agents", "bombay_training")  # their digest is the revision
 DECISIVE: Final = ("*.py", "*.toml", "*.safetensors")
 
@@ -114,3 +118,22 @@ def _imports(path: Path) -> Iterator[str]:
                 yield from (alias.name.partition(".")[0] for alias in node.names)
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
                 yield node.module.partition(".")[0]
+
+
+# --- files ---
+
+
+def read_provenance(folder: Path) -> Provenance:
+    """What a store's games were played with. Raises ValueError if the file is missing or damaged."""
+    path = folder / PROVENANCE
+    if not path.exists():
+        raise ValueError(
+            f"{checks.shown_path(folder)} has no {PROVENANCE}, as stores of earlier versions, so its games cannot be compared; "
+            "play them again in a new folder"
+        )
+    return parse(Provenance, read_bytes(path), str(path))
+
+
+def write_provenance(folder: Path, provenance: Provenance) -> None:
+    """Write what a store's games are played with. Raises OSError."""
+    atomic.write_bytes(folder / PROVENANCE, provenance.model_dump_json(indent=1).encode())

@@ -7,19 +7,11 @@ from bombay_env import checks
 from bombay_env.files import atomic
 from bombay_training.matches.cells import Cell
 from bombay_training.matches.play import Played
-from bombay_training.matches.provenance import revision
+from bombay_training.matches.provenance import read_provenance, revision
 from bombay_training.matches.results import Match
 from bombay_training.matches.spec import Study, read_toml
 from bombay_training.matches.spec import cells as cells_of
-from bombay_training.matches.store import (
-    STUDY,
-    FolderStore,
-    Results,
-    parts_of,
-    read_provenance,
-    read_results,
-    read_store,
-)
+from bombay_training.matches.store import STUDY, FolderStore, Results, parts_of, read_results, read_store
 
 LEAGUE: Final = Path(__file__).parents[1] / "league"  # the store of docs/leaderboard.md
 MACHINE: Final = "machine.txt"  # in words, where and when its times were measured

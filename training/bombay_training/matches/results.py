@@ -4,6 +4,9 @@ It does not know how games are played (`matches/play.py`) nor what their results
 """
 
 import dataclasses
+import hashlib
+import json
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -146,3 +149,24 @@ class Match:
             known = checks.one_line(", ".join(self.agents), 300)
             raise ValueError(f"agent {checks.shown(agent)} is not in this match; there are {known}")
         return index
+
+
+def digest(matches: Iterable[Match]) -> str:
+    """64 hexadecimal digits that change with any result of these matches; their order does not matter."""
+    parts = []
+    for match in matches:
+        head = [match.game.rules.to_dict(), match.game.board.name, match.lineup, match.format, match.seed]
+        faults = [(fault.agent, fault.seat, fault.game, fault.action) for fault in match.faults]  # reasons name paths
+        part = hashlib.sha256(json.dumps([head, faults], sort_keys=True).encode())
+        for array, kind in (
+            (match.deal, "<u8"),
+            (match.seating, "<i8"),
+            (match.seats, "<i8"),
+            (match.final, "<i4"),
+            (match.place, "<i1"),
+            (match.clients, "<i2"),
+            (match.win_share, "<f8"),
+        ):
+            part.update(np.ascontiguousarray(array, kind).tobytes())
+        parts.append(part.digest())
+    return hashlib.sha256(b"".join(sorted(parts))).hexdigest()

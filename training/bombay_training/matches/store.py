@@ -14,10 +14,7 @@ the folder is opened for writing. Only one process writes to a folder. PyArrow (
 """
 
 import dataclasses
-import functools
-import hashlib
 import io
-import json
 import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,20 +23,28 @@ from typing import Any, Final, Self
 
 import numpy as np
 
-from bombay_env import Board, Game, Rules, checks
+from bombay_env import checks
 from bombay_env.files import atomic
-from bombay_env.files.forms import Form, parse
+from bombay_env.files.forms import parse
 from bombay_env.files.reading import read_bytes
 from bombay_env.record import Record
 from bombay_training import locks
 from bombay_training.matches.accounts import ACCOUNTS, SOURCES, SPENDING, USES
-from bombay_training.matches.cells import Cell, Seating
+from bombay_training.matches.cells import Cell, CellForm, cell_of
 from bombay_training.matches.play import Played
-from bombay_training.matches.provenance import Provenance, agent_digest, revision
+from bombay_training.matches.provenance import (
+    PROVENANCE,
+    Provenance,
+    agent_digest,
+    read_provenance,
+    revision,
+    write_provenance,
+)
 from bombay_training.matches.results import LostGame, Match
+from bombay_training.matches.results import digest as digest  # offered to others
 from bombay_training.matches.times import DecisionTimes
 
-STUDY, CELLS, PROVENANCE, LOCK = "study.toml", "cells.json", "provenance.json", ".lock"
+STUDY, CELLS, LOCK = "study.toml", "cells.json", ".lock"
 ROWS, TIMES, ACCOUNT_ROWS = "rows", "times", "accounts"
 OWN: Final = {STUDY, PROVENANCE, LOCK, ROWS, TIMES, ACCOUNT_ROWS}  # what a store holds before its first games
 FLUSH_SECONDS: Final = 5.0  # between two parts
@@ -61,19 +66,6 @@ ROW_COLUMNS: Final = {  # the data dictionary: type, and what it is
     "action": ("string", "after a fault, in the offender's row: what it answered; else null"),
     "fault": ("string", "likewise: what was wrong"),
 }
-
-
-class CellForm(Form):
-    """A cell in `cells.json`."""
-
-    rules: dict[str, Any]
-    board: dict[str, Any] | None
-    lineup: list[str]
-    format: str
-    seating: str
-    seed: int
-    accounts: bool
-    redraw: list[str] = []  # noqa: RUF012 -- pydantic copies it
 
 
 class Results:
@@ -212,27 +204,6 @@ class Store:
     def match(self, cell: Cell) -> Match | None:
         """As `Results.match`."""
         return self.results_of(cell).match(cell)
-
-
-def digest(matches: Iterable[Match]) -> str:
-    """64 hexadecimal digits that change with any result of these matches; their order does not matter."""
-    parts = []
-    for match in matches:
-        head = [match.game.rules.to_dict(), match.game.board.name, match.lineup, match.format, match.seed]
-        faults = [(fault.agent, fault.seat, fault.game, fault.action) for fault in match.faults]  # reasons name paths
-        part = hashlib.sha256(json.dumps([head, faults], sort_keys=True).encode())
-        for array, kind in (
-            (match.deal, "<u8"),
-            (match.seating, "<i8"),
-            (match.seats, "<i8"),
-            (match.final, "<i4"),
-            (match.place, "<i1"),
-            (match.clients, "<i2"),
-            (match.win_share, "<f8"),
-        ):
-            part.update(np.ascontiguousarray(array, kind).tobytes())
-        parts.append(part.digest())
-    return hashlib.sha256(b"".join(sorted(parts))).hexdigest()
 
 
 # --- folders ---
@@ -379,39 +350,10 @@ def read_cells(folder: Path) -> dict[str, CellForm]:
     return parse(dict[str, CellForm], read_bytes(path), str(path)) if path.exists() else {}
 
 
-def read_provenance(folder: Path) -> Provenance:
-    """What a store's games were played with. Raises ValueError if the file is missing or damaged."""
-    path = folder / PROVENANCE
-    if not path.exists():
-        raise ValueError(
-            f"{checks.shown_path(folder)} has no {PROVENANCE}, as stores of earlier versions, so its games cannot be compared; "
-            "play them again in a new folder"
-        )
-    return parse(Provenance, read_bytes(path), str(path))
-
-
-def write_provenance(folder: Path, provenance: Provenance) -> None:
-    """Write what a store's games are played with. Raises OSError."""
-    atomic.write_bytes(folder / PROVENANCE, provenance.model_dump_json(indent=1).encode())
-
-
 def parts_of(folder: Path) -> list[str]:
     """The names of the parts of a store whose rows are written, in the order in which they were."""
     names = [path.name for path in (folder / ROWS).glob("*.parquet") if PART.fullmatch(path.name)]
     return sorted(names, key=lambda name: int(name.partition(".")[0]))
-
-
-def cell_of(form: CellForm, deals: int) -> Cell:
-    """The cell with this number of deals. Raises ValueError if it is not possible."""
-    seating, game = Seating(form.seating), _game(json.dumps(form.rules), json.dumps(form.board))
-    lineup, redraw = tuple(form.lineup), tuple(form.redraw)
-    return Cell(game, lineup, deals, form.seed, seating, form.format, form.accounts, redraw=redraw)
-
-
-@functools.lru_cache(maxsize=64)  # most cells of a store are of one of a few games
-def _game(rules: str, board: str) -> Game:
-    given = json.loads(board)
-    return Game(Rules.from_dict(json.loads(rules)), Board.load() if given is None else Board.from_dict(given))
 
 
 def read_matches(folder: Path) -> list[Match]:

@@ -14,10 +14,10 @@ from bombay_agents import make
 from bombay_env.checks import shown_path
 from bombay_training.matches.cells import Cell, Chunk
 from bombay_training.matches.play import Played
-from bombay_training.matches.provenance import revision
+from bombay_training.matches.provenance import read_provenance, revision, write_provenance
 from bombay_training.matches.results import Match
 from bombay_training.matches.run import Engine, Here
-from bombay_training.matches.store import COMPARED, digest, read_provenance, read_store, write_provenance
+from bombay_training.matches.store import COMPARED, digest, read_store
 
 GAMES: Final = 200
 

@@ -68,8 +68,7 @@ def play(
         specs = [*specs, *[specs[-1]] * (players - len(specs))]
         agents = [make_seat(spec) for spec in specs]
         make_adviser(adviser or DEFAULT_ADVISER)
-        drawn = secrets.randbelow(checks.MAX_SEED) if seed is None else seed
-        session = Session(game, agents, drawn, screened)
+        session = Session(game, agents, secrets.randbelow(checks.MAX_SEED) if seed is None else seed, screened)
     usual = adviser_of(game)
     valuers = [DEFAULT_VALUER] if usual == DEFAULT_ADVISER else []  # it values only games that it knows
     jobs = warm_up.jobs_of_agents([adviser or usual, *valuers, *(spec for spec in specs if spec != HUMAN)], board)
