@@ -175,7 +175,7 @@ def test_games_of_other_studies_and_times_of_games_played_together_are_left_out(
     assert data["games"] + others == sum(match.num_games for match in read_matches(store))
     assert {row["ms"] for row in data["counts"][0]["agents"]} == {None}
     text = leaderboard.page(data, store, "chart.png")
-    assert "There are no times" in text
+    assert "Times are missing" in text
     assert f"without {others} games in the store that are not of its study" in text
     with FolderStore(league) as kept:  # more games, with times of their own
         run([Cell(read_matches(store)[0].game, ("random", "random", "greedy"), 1)], kept)

@@ -385,7 +385,7 @@ def read_results(folder: Path) -> dict[str, Results]:
     parts = parts_of(folder)  # before the cells, to which another process may be adding
     forms = read_cells(folder)
     if forms:
-        read_provenance(folder)
+        read_provenance(folder)  # refuses stores of earlier versions
     found = {key: Results(cell_of(form, 1)) for key, form in forms.items()}
     for name in parts:
         for cell, played in read_part(folder, name, found):

@@ -207,7 +207,7 @@ def page(data: dict[str, Any], folder: Path, chart: str) -> str:
         + (
             f" Times were measured on {machine.read_text(encoding='utf-8').strip()}."
             if times_are_published(folder)
-            else " There are no times: they are measured apart, in games played one at a time."
+            else " Times are missing: they need a run of their own, with one game per call (`--times`)."
         ),
         _within(data),
         METHOD.format(zero=_zero(data)),
