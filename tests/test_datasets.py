@@ -21,7 +21,7 @@ import pyarrow.parquet as pq  # noqa: E402 - after the check above
 
 from bombay_training.datasets import minari, parquet  # noqa: E402
 
-needs_jit = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="its matches take minutes with the compiler off")
+needs_jit = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="matches take the compiler")
 VIEWS = [View("perfect_recall", "win"), View("screened", "margin")]
 
 

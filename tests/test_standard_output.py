@@ -16,7 +16,7 @@ from helpers.command import bombay
 
 pytest.importorskip("pyarrow", reason="needs the extra `data`")
 pytest.importorskip("scipy", reason="needs the extra `analysis`")
-pytestmark = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="matches take the compiler")
+pytestmark = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="without the compiler its matches take minutes")
 
 LOUD = """
 import atexit, os, subprocess, sys

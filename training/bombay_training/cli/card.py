@@ -98,10 +98,8 @@ def _finish(
     """Write the card, train the best response if one is wanted, and print all."""
     _write(out, cards.card_page(data, where))
     if response is not None:  # it may fail or be stopped: then the card is there without it
-        data["response_minutes"], data["best_response"] = (
-            response_minutes,
-            learn_response(*response, data["agents"][0]["agent"], as_json),
-        )
+        data["response_minutes"] = response_minutes
+        data["best_response"] = learn_response(*response, data["agents"][0]["agent"], as_json)
         _write(out, cards.card_page(data, where))
     if as_json:
         output.show({"command": "card", **data}, [], as_json)
