@@ -115,11 +115,7 @@ def knowledge(spec: str) -> str:
 
 def parts(spec: str) -> tuple[str, dict[str, str]]:
     """The name or `module:object` of a spec, and the texts of its options by key; no options if they are malformed."""
-    own = OWN.fullmatch(spec.strip())
-    if own and own["module"] not in _entries():
-        name, options = f"{own['module']}:{own['object']}", own["options"]
-    else:
-        name, _, options = spec.strip().partition(":")
+    name, options = _named(spec.strip())
     try:
         return name, {key: _without_brackets(text) for key, text in _options(options, spec).items()} if options else {}
     except ValueError:
@@ -214,11 +210,18 @@ def _option_values(factory: Callable[..., Any], options: str | None, spec: str, 
 
 def _resolve(spec: str, methods: tuple[str, ...]) -> tuple[str, Any, str | None]:
     """The name in a spec, its factory or object, and the text of its options, None without a colon."""
+    name, options = _named(spec)
+    module, own, path = name.partition(":")
+    return name, _own_object(module, path, methods) if own else _factory(name), options
+
+
+def _named(spec: str) -> tuple[str, str | None]:
+    """The name or `module:object` of a spec, and the text of its options, None without a colon."""
     own = OWN.fullmatch(spec)
     if own and own["module"] not in _entries():
-        return f"{own['module']}:{own['object']}", _own_object(own["module"], own["object"], methods), own["options"]
+        return f"{own['module']}:{own['object']}", own["options"]
     name, colon, options = spec.partition(":")
-    return name, _factory(name), options if colon else None
+    return name, options if colon else None
 
 
 def _construct(factory: Callable[..., Any], values: dict[str, Any], name: str) -> Any:

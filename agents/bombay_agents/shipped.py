@@ -4,7 +4,6 @@ The nets lie in `weights/`. Each has a card beside it: how it was trained, how s
 play 2 to 5 players by the official rules on the packaged board; other games need `force=true`.
 """
 
-import hashlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -19,11 +18,6 @@ from bombay_env.registry import described
 
 WEIGHTS: Final = Path(__file__).parent / "weights"
 ZERO_NETS: Final = ("zero.safetensors", "zero-seed1.safetensors")  # the second never changes: learning tracks use it
-
-
-def net_digests() -> dict[str, str]:
-    """The SHA-256 of the file of each net, by its name."""
-    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(WEIGHTS.glob("*.safetensors"))}
 
 
 @described("none")
