@@ -16,9 +16,7 @@ from bombay_env import Game
 from bombay_env.agent import lane_games, lane_keys
 
 MAX_CACHED: Final = 65_536  # states with a planned decision; the oldest are dropped
-LANE_CACHED: Final = (
-    8  # for each lane of the largest call there may be so many, even if they are more than `MAX_CACHED`
-)
+LANE_CACHED: Final = 8  # but so many are kept for each lane of the largest call
 
 
 class TurnAgent(WithMemory, ABC):
