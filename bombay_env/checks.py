@@ -117,6 +117,8 @@ def plain(value: Any, sequence: type = list, levels: int = MAX_LEVELS) -> Any:
     Raises:
         ValueError: it is nested too deeply.
     """
+    if type(value) in (str, int, float, bool, type(None)):  # most are; the questions below take longer
+        return value
     if not levels:
         raise ValueError(f"lists and objects may be nested {MAX_LEVELS} times at most, and not in themselves")
     if isinstance(value, np.ndarray | np.generic):
