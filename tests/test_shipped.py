@@ -1,10 +1,10 @@
 """The shipped players: small files with cards, fit for every player count."""
 
-from pathlib import hashlib
+import hashlib
+from pathlib import Path
 
 import numba
 import numpy as np
-import Path
 import pytest
 
 from bombay_agents import make, shipped
