@@ -35,6 +35,7 @@ class TurnAgent(WithMemory, ABC):
         self._turn: Any = None  # a `turns.TurnWorkspace` with the turn planned last
         self._most_cached = MAX_CACHED
         self._variants: dict[Game, bytes] = {}  # a number for each variant and board
+        self._variant = b""  # that of the game it is ready for; hashing a game takes longer than most decisions
         self._cached: OrderedDict[bytes, int] = OrderedDict()  # decision by variant, game and state
 
     def __getstate__(self) -> dict[str, Any]:
@@ -64,7 +65,7 @@ class TurnAgent(WithMemory, ABC):
         if game != self._game:
             self._turn = self.prepare(game)
             self._game = game
-            self._variants.setdefault(game, len(self._variants).to_bytes(4, "little"))
+            self._variant = self._variants.setdefault(game, len(self._variants).to_bytes(4, "little"))
 
     def act(self, game: Game, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Choose for each state, (batch,) int64.
@@ -78,9 +79,8 @@ class TurnAgent(WithMemory, ABC):
         actions = np.empty(len(records), np.int64)
         with self.lock:
             self.make_ready(game)
-            variant = self._variants[game]
             for lane in range(len(records)):
-                number = variant + games[lane].tobytes()
+                number = self._variant + games[lane].tobytes()
                 cached = self._cached.get(number + records[lane].tobytes())
                 actions[lane] = self._plan(game, records[lane], keys[lane], number) if cached is None else cached
             self._most_cached = max(self._most_cached, LANE_CACHED * len(records))
