@@ -13,6 +13,7 @@ from bombay_env.registry import knowledge
 from bombay_training.evaluation import card
 from bombay_training.evaluation.audit import AuditReport
 from bombay_training.evaluation.meta_game import meta_game, mixture_in_words
+from bombay_training.evaluation.ratings import rate
 from bombay_training.matches.cells import Cell
 from bombay_training.matches.published import MACHINE, publish, study_of
 from bombay_training.matches.results import LostGame, Match
@@ -278,6 +279,9 @@ def test_a_card_rates_an_agent_at_the_tables_of_the_league(store):
     assert (row["games"], count["agents"], row["faults"]) == (18, 5, 0)
     assert set(count["zero"]) <= set(study.anchors)
     assert all(0 <= one["probability"] <= 1 for one in row["better_than"])
+    ranked = [one["agent"] for one in rate([*read_matches(store), *matches], reference=study.anchors).rows()]
+    near = ranked[max(0, row["rank"] - 3) : row["rank"] + 2]  # two ranks above and below
+    assert {one["agent"] for one in row["better_than"]} == {*near} - {"builder"}
     text = card.card_page(data, "the league")
     assert "- Audit: passed in 400 positions" in text
     assert f"| 3 | {row['rank']} of 5 |" in text
@@ -314,6 +318,19 @@ def test_anchors_and_leagues_without_them_have_no_cards(store):
     refusal(lambda: card.card_cells(study, store, "builder", [2, 4]), "no line-ups with anchors at 2, 4 players")
     twice = study.model_copy(update={"lineups": [*study.lineups, study.lineups[1]]})
     assert len(card.card_cells(twice, store, "builder", [2, 3])) == 3
+
+
+def test_a_card_has_the_tables_of_weak_agents_too_and_the_first_ones_are_the_anchors(store):
+    study = study_of(store)
+    weak = study.lineups[1].model_copy(update={"among": ["random-turn", "hoarder", "random"]})
+    both = study.model_copy(update={"lineups": [*study.lineups, weak]})
+    assert both.anchors == study.anchors == ["random", "greedy", "planner-v1"]
+    assert {cell.lineup[1:] for cell in card.card_cells(both, store, "builder", [3])} == {
+        *itertools.combinations(study.anchors, 2), *itertools.combinations(weak.among, 2)
+    }  # fmt: skip
+    assert {cell.lineup[1:] for cell in card.card_cells(both, store, "hoarder", [3])} == {
+        *itertools.combinations(study.anchors, 2)
+    }
 
 
 def test_the_commands_write_a_page_and_a_card(store, tmp_path, monkeypatch, capfd):

@@ -504,6 +504,7 @@ def test_bodies_that_cannot_be_used_are_refused(client, sent, status):
         ("GET", "api/act", 405),
         ("PUT", "api/act", 405),
         ("GET", "../api/state", 404),
+        ("GET", "api/state/", 404),
         ("GET", "page/../../session.py", 404),
     ],
 )

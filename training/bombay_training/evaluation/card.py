@@ -1,6 +1,6 @@
 """The card of agents: where they would stand in the league, how long they take, whether they play fair, as data and as a page.
 
-Each agent plays the line-ups of the league that have anchors, in place of the agent that is not one. Its rating follows from
+Each agent plays the line-ups of the league that have `among`, in place of the agent that is named there. Its rating follows from
 these games, those of the other agents of the card and those of the league together. Needs SciPy (extra `analysis`).
 """
 
@@ -22,7 +22,9 @@ BETTER: Final = "P(better than)"
 
 
 def card_cells(league: Study, folder: Path, agent: str, counts: Sequence[int], deals: int | None = None) -> list[Cell]:
-    """What an agent plays for its card: the line-ups of the league that have anchors, with this agent in place of the others.
+    """What an agent plays for its card: the line-ups of the league that have `among`, with this agent in place of `agent`.
+
+    Line-ups in which it is already one of `among` are left out.
 
     Args:
         league: the study.
@@ -34,11 +36,11 @@ def card_cells(league: Study, folder: Path, agent: str, counts: Sequence[int], d
     Raises:
         ValueError: the study has no anchors, or the agent is one of them.
     """
-    groups = [group for group in league.lineups if group.among is not None]
-    if not groups:
+    if not league.anchors:
         raise ValueError("the league has no line-ups with `among`, so there are no anchors to play with")
     if agent in league.anchors:
         raise ValueError(f"{agent} is an anchor of the league; its place is in the leaderboard")
+    groups = [group for group in league.lineups if group.among and agent not in group.among]
     found: dict[str, Cell] = {}
     for group in groups:
         mine = [count for count in group.players or league.players if count in counts]

@@ -126,8 +126,8 @@ class Study(Form):
 
     @property
     def anchors(self) -> list[str]:
-        """The agents that others are measured against: those of `among`."""
-        return list(dict.fromkeys(name for group in self.lineups for name in group.among or []))
+        """The agents that others are measured against: those of the first `among`."""
+        return next((list(group.among) for group in self.lineups if group.among), [])
 
 
 def read_toml(form: type[Kind], path: Path) -> tuple[Kind, str]:
