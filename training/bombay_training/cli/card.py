@@ -57,8 +57,8 @@ def card(
     """Make a card of agents: rank in the league, time per turn, faults, audit, and optionally a best response's win share.
 
     An agent plays with every combination of the league's six anchors, then of four weak agents. Several agents, or checkpoints of
-    one, have one card, with the probability that each is better than each other one. An agent that loses more than 1 % of its games
-    by faults is not rated. Agents in other languages, or in another Python environment, play as exec:command=….
+    one, have one card, with the probability that each is better than each other one. An agent that loses more than 1 % of its
+    games by faults is not rated. Agents in other languages, or in another Python environment, play as exec:command=….
     """
     with user_input(*MATCH_ERRORS, ArithmeticError):
         cards = analysis_module("evaluation.card")
