@@ -39,7 +39,7 @@ nitpick_ignore_regex = [
     ),
     ("py:exc", "ResetNeeded|DependencyNotInstalled"),  # Gymnasium's
     # Made once and passed on; nobody calls their methods.
-    ("py:class", r".*\.(TurnWorkspace|EndgameWorkspace|WorkerPool|ValueNet|LastAction|RunSettings|LostGame|Timing)"),
+    ("py:class", r".*\.(TurnWorkspace|EndgameWorkspace|WorkerPool|ValueNet|LastAction|RunSettings|LostGame)"),
     (
         "py:class",
         r".*\.(HasEvaluator|PythonEvaluator|Match|Progress|Estimate)",

@@ -36,7 +36,7 @@ from bombay_training.matches.run import run
 from bombay_training.matches.spec import selections
 from bombay_training.matches.statistics import par, share_with_interval, summary
 from bombay_training.matches.store import Store
-from bombay_training.matches.times import Timing
+from bombay_training.matches.table import DecisionTimes
 from helpers.failing_agents import First, Raises, Wrong, leaving, raising
 from helpers.refusal import refusal
 
@@ -108,27 +108,31 @@ def test_rotating_seats_play_each_deal_once_and_every_seat_as_often():
         assert (getattr(match, name).reshape(6, -1) == chosen).all()
 
 
+def seats_of(cell):
+    return cell.rows(np.arange(cell.num_games))["agent"]
+
+
 @pytest.mark.parametrize("n", [2, 3, 4, 5])
 @pytest.mark.parametrize("seating", [Seating.ALL, Seating.ROTATE])
 def test_every_order_of_a_line_up_is_equally_likely_and_drawn_by_the_deal_alone(n, seating):
     """Play depends on who sits next to whom: in rotations of one order alone, equal agents would not be equally strong."""
     game, deals = Game(Rules(n)), 6000
     cell = Cell(game, tuple("abcde"[:n]), deals, 3, seating)
-    games = cell.games()
-    orders = Counter(map(tuple, games.seats.tolist()))
+    seats = seats_of(cell)
+    orders = Counter(map(tuple, seats.tolist()))
     assert set(orders) == set(itertools.permutations(range(n)))
-    expected = len(games.number) / len(orders)
+    expected = len(seats) / len(orders)
     statistic = sum((count - expected) ** 2 / expected for count in orders.values()) / cell.games_per_deal
     assert statistic < stats.chi2.ppf(0.9999, len(orders) - 1)
-    assert (Cell(game, tuple("vwxyz"[:n]), 9, 3, seating).games().seats == games.seats[: 9 * cell.games_per_deal]).all()
-    assert n == 2 or (Cell(game, cell.lineup, deals, 4, seating).games().seats != games.seats).any()
+    assert (seats_of(Cell(game, tuple("vwxyz"[:n]), 9, 3, seating)) == seats[: 9 * cell.games_per_deal]).all()
+    assert n == 2 or (seats_of(Cell(game, cell.lineup, deals, 4, seating)) != seats).any()
 
 
 def test_copies_of_an_agent_against_one_are_seated_as_ever():
     """Published games of one against the rest, of pairs and of two players stay what they were."""
-    one = Cell(Game(Rules(4)), ("a", "b", "b", "b"), 2, 3, Seating.ALL).games().seats
+    one = seats_of(Cell(Game(Rules(4)), ("a", "b", "b", "b"), 2, 3, Seating.ALL))
     assert one.tolist() == [[0, 1, 1, 1], [1, 0, 1, 1], [1, 1, 0, 1], [1, 1, 1, 0]] * 2
-    pairs = Cell(Game(Rules(4)), ("a", "a", "b", "b"), 1, 3, Seating.PAIRS).games().seats
+    pairs = seats_of(Cell(Game(Rules(4)), ("a", "a", "b", "b"), 1, 3, Seating.PAIRS))
     assert {tuple(row) for row in pairs.tolist()} == set(itertools.permutations([0, 0, 1, 1]))
 
 
@@ -229,8 +233,10 @@ def test_decisions_and_turns_are_timed_after_the_first_call():
     assert [timing.turns for timing in match.timings] == [3, 3]
     assert all(timing.seconds > 0 for timing in match.timings)
     assert all(0 < timing.p99_ms <= 1000 * timing.seconds for timing in match.timings)
-    assert Timing(decisions=4, turns=2, seconds=0.5).ms_per_turn == 250
-    assert Timing().ms_per_turn is None
+    times = DecisionTimes()
+    assert (times.ms_per_turn, times.p99_ms) == (None, None)
+    times.turns, times.seconds = 2, 0.5
+    assert times.ms_per_turn == 250
 
 
 # --- faults ---

@@ -18,12 +18,13 @@ from bombay_training.evaluation.arena import run_fixed_seats
 from bombay_training.matches.accounts import SOURCES, SPENDING, USES, Accountant, AccountingError
 from bombay_training.matches.cells import Cell
 from bombay_training.matches.engines import local
-from bombay_training.matches.results import LostGame
 from bombay_training.matches.run import run
+from bombay_training.matches.table import LostGame
 from bombay_training.reports.balance import plan as plans
 from bombay_training.reports.balance.plan import Setting, Tier, parse_changes
 from helpers.command import in_this_process
 from helpers.failing_agents import First
+from helpers.matches import edited
 from helpers.position import official, position, variant
 from helpers.variants import larger_board, random_board, random_game
 
@@ -357,14 +358,10 @@ def one_game(players):
 
 def made_match(game, games, shares, faults=0):
     """The match of a setting without any play: these are the win shares (G, n). The last games are lost by faults."""
-    match = one_game(game.num_players)
-    arrays = {name: np.repeat(value, games, axis=0) for name, value in vars(match).items() if name in PER_GAME}
+    match = one_game(game.num_players).take(np.zeros(games, np.int64))
     lost = tuple(LostGame(0, "faulty", 1, game, game, 0, "none", "no idea") for game in range(games - faults, games))
-    arrays |= {"block": np.arange(games), "final": 10 * shares.astype(np.int32), "win_share": shares}
-    return dataclasses.replace(match, faults=lost, **arrays)
-
-
-PER_GAME = ("deal", "seating", "seats", "place", "clients", "accounts")
+    numbers = np.arange(games)
+    return edited(match, faults=lost, game=numbers, block=numbers, final=10 * shares, win_share=shares)
 
 
 def made_study(rng, tables, shares=None, games=2000):

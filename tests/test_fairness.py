@@ -18,9 +18,10 @@ import pytest
 
 from bombay_env import Game, Rules
 from bombay_env.agent import AgentFault
-from bombay_training.matches.results import LostGame
 from bombay_training.matches.run import run
+from bombay_training.matches.table import LostGame
 from helpers.command import in_this_process
+from helpers.matches import edited
 
 pytest.importorskip("bombay_training.reports.balance.report", reason="needs the extra `analysis`")
 
@@ -375,7 +376,7 @@ def test_an_agent_of_other_parts_of_a_study_may_not_lose_a_game_by_a_fault(tmp_p
     def play(part, cells):
         parts.append(part)
         lost = LostGame(0, "random-turn", 0, 0, 0, 0, "none", "no idea")
-        return [dataclasses.replace(match, faults=(lost,)) for match in run(cells)]
+        return [edited(match, faults=(lost,)) for match in run(cells)]
 
     with pytest.raises(AgentFault, match=r"'random-turn' with 3 players.*no idea"):
         study.study(spec.read_spec(tmp_path / "study.toml"), play)
@@ -523,7 +524,7 @@ def test_planted_changes_are_found_at_the_shipped_games(name, change):
 
 def net_match(shares):
     """A match of which only the win shares are read."""
-    return dataclasses.replace(one_match(), win_share=np.asarray(shares))
+    return edited(one_match().take(np.zeros(len(shares), np.int64)), win_share=np.asarray(shares))
 
 
 @functools.cache

@@ -1,6 +1,5 @@
 """The leaderboard, cards and the published league: what the games show, and what a store must have to be published."""
 
-import dataclasses
 import itertools
 import json
 from collections import Counter
@@ -16,12 +15,13 @@ from bombay_training.evaluation.meta_game import meta_game, mixture_in_words
 from bombay_training.evaluation.ratings import rate
 from bombay_training.matches.cells import Cell
 from bombay_training.matches.published import MACHINE, publish, study_of
-from bombay_training.matches.results import LostGame, Match
 from bombay_training.matches.run import run
 from bombay_training.matches.spec import Study, cells, read_toml
 from bombay_training.matches.store import FolderStore, digest, read_matches
+from bombay_training.matches.table import LostGame
 from bombay_training.reports import leaderboard
 from helpers.command import in_this_process
+from helpers.matches import edited, made_match
 from helpers.refusal import refusal
 from helpers.seatings import rotations
 
@@ -72,11 +72,8 @@ def contest(odds, seats=3):
         winner = (rng.random((len(seats), 1)) < np.cumsum(weights / weights.sum(axis=1, keepdims=True), axis=1)).argmax(
             axis=1
         )
-        share, zeros = np.eye(count)[winner], np.zeros(seats.shape, np.int32)
-        block = np.arange(len(seats))
-        matches.append(
-            Match(game, lineup, agents, 0, block, block, 0 * block, seats, zeros, share, zeros + 1, zeros, timings=())
-        )
+        columns = {"win_share": np.eye(count)[winner], "place": np.ones_like(seats), "deal": np.arange(len(seats))}
+        matches.append(made_match(game, lineup, seats, np.arange(len(seats)), **columns))
     return matches
 
 
@@ -84,7 +81,7 @@ def test_pairs_are_no_line_up_of_the_game_of_choosing_an_agent():
     """Their win share is the sum of two seats."""
     matches = contest(lambda own, lineup: 1.0, seats=4)
     pair = next(match for match in matches if match.lineup == ("a", "a", "b", "b"))
-    pairs = dataclasses.replace(pair, format="2v2")
+    pairs = edited(pair, format="2v2")
     assert meta_game([*matches, pairs]) == meta_game(matches)
 
 
@@ -201,28 +198,13 @@ def test_a_time_limit_holds_for_times_as_the_page_prints_them(league, monkeypatc
 def test_who_finished_ahead_of_whom_counts_ties_as_half_and_leaves_faults_out():
     seats = np.array([[0, 1, 2], [1, 2, 0]])
     place = np.array([[1, 1, 3], [2, 1, 3]], np.int8)
-    zeros, block = np.zeros((2, 3), np.int32), np.arange(2)
-    of_match = (
-        Game(Rules(3)),
-        tuple("abc"),
-        tuple("abc"),
-        0,
-        block,
-        block,
-        block,
-        seats,
-        zeros,
-        zeros,
-        place,
-        zeros,
-        (),
-    )
-    ahead = leaderboard._ahead([Match(*of_match)])
+    match = made_match(Game(Rules(3)), "abc", seats, np.arange(2), place=place)
+    ahead = leaderboard._ahead([match])
     assert {pair: ahead[pair] for pair in (("a", "b"), ("b", "a"), ("b", "c"))} == {
         ("a", "b"): (2, 0.25), ("b", "a"): (2, 0.75), ("b", "c"): (2, 0.5)
     }  # fmt: skip
     lost = LostGame(0, "a", 0, 1, 1, 0, "none", "it raised")
-    assert leaderboard._ahead([Match(*of_match, (lost,))])["b", "c"] == (1, 1.0)
+    assert leaderboard._ahead([edited(match, faults=(lost,))])["b", "c"] == (1, 1.0)
 
 
 def test_knowledge_is_that_of_the_agent_or_of_its_evaluator():
@@ -235,12 +217,16 @@ def test_knowledge_is_that_of_the_agent_or_of_its_evaluator():
 # --- publishing ---
 
 
+def seconds(matches):
+    return [[times.seconds for times in match.timings] for match in matches]
+
+
 def test_a_finished_study_is_published_alone_and_in_one_part(store, tmp_path):
     publish(store, tmp_path / "new", "one core, today", times=store)
     matches, _ = read_matches(tmp_path / "new"), read_toml(Study, tmp_path / "new" / "study.toml")
     assert len(matches) == len(read_matches(store)) - 1
     assert digest(matches) == digest(read_matches(store)[1:])
-    assert [match.timings for match in matches] == [match.timings for match in read_matches(store)[1:]]
+    assert seconds(matches) == seconds(read_matches(store)[1:])
     assert [len(list((tmp_path / "new" / name).iterdir())) for name in ("rows", "times")] == [1, 1]
     assert (tmp_path / "new" / MACHINE).read_text() == "one core, today\n"
     refusal(lambda: publish(store, tmp_path / "new", ""), "exists already")

@@ -11,7 +11,7 @@ from bombay_env.state import check_invariants
 from bombay_training.evaluation.luck import REDRAWS, variance_shares
 from bombay_training.matches.cells import PARTS, SETUP_FIELDS, Cell, Seating
 from bombay_training.matches.run import run
-from bombay_training.matches.store import FolderStore, digest, read_store
+from bombay_training.matches.store import FolderStore, digest, read_matches
 from helpers.failing_agents import First
 from helpers.position import each_count, official, play, variant
 from helpers.refusal import refusal
@@ -37,13 +37,14 @@ def test_each_part_of_a_deal_is_shared_unless_it_is_redrawn(n):
         Cell(game, ("greedy",) * n, 9, 5, redraw=redraw)
         for redraw in ((), ("setup",), ("restocks",), ("restocks", "setup"))
     )
-    states = {one: one.dealt(one.games(3, 4)) for one in (plain, setup, restocks, both)}
+    rows = plain.rows(np.arange(3, 7))
+    states = {one: one.dealt(rows) for one in (plain, setup, restocks, both)}
     for one, dealt in states.items():
         for state in dealt:
             check_invariants(state, game.rules, game.board)
-        assert one.games(3, 4).deal.tolist() == plain.games(3, 4).deal.tolist()
-        assert one.games(3, 4).key.tolist() == plain.games(3, 4).key.tolist()
-    assert (states[plain] == game.new_states(plain.games(3, 4).deal)).all()
+        assert (one.rows(np.arange(3, 7)) == rows).all()
+        assert one.keys(rows).tolist() == plain.keys(rows).tolist()
+    assert (states[plain] == game.new_states(rows["deal"][:, 0])).all()
     assert setups(states[restocks]) == setups(states[plain]) != setups(states[setup]) == setups(states[both])
     for one, other in ((plain, setup), (restocks, both)):
         assert states[one]["market"].tolist() == states[other]["market"].tolist()
@@ -60,7 +61,7 @@ def test_later_restocks_are_shared_too():
     later = []
     for redraw in ((), ("setup",), ("restocks",)):
         one = cell(*redraw)
-        states = play(SHORT, one.dealt(one.games()), *["end_turn"] * 4)
+        states = play(SHORT, one.dealt(one.rows(np.arange(one.num_games))), *["end_turn"] * 4)
         assert (states["set"] == 1).all()
         later.append(states["market"].tolist())
     assert later[0] == later[1] != later[2]
@@ -97,16 +98,16 @@ def test_a_store_keeps_redrawn_cells_apart(tmp_path):
     cells = [cell(*redraw, deals=3) for redraw in REDRAWS]
     with FolderStore(tmp_path / "s") as store:
         matches = run(cells, store)
-    found = read_store(tmp_path / "s")
-    assert [one.redraw for one, _ in found] == list(REDRAWS)
-    assert digest(match for _, match in found) == digest(matches)
+    found = read_matches(tmp_path / "s")
+    assert [match.cell.redraw for match in found] == list(REDRAWS)
+    assert digest(found) == digest(matches)
     assert len({one.id for one in cells}) == 7
     forms = json.loads((tmp_path / "s" / "cells.json").read_text())
     assert [form.get("redraw") for form in forms.values()] == [None, *map(list, REDRAWS[1:])], (
         "plain ones are as before"
     )
     with FolderStore(tmp_path / "s") as store:
-        assert all(store.results_of(one).num_known(one) == 3 for one in cells)
+        assert all(store.known(one).sum() == 3 for one in cells)
 
 
 def test_ids_of_plain_cells_never_change():

@@ -202,7 +202,10 @@ def test_every_decision_of_every_game_of_a_match_has_its_own_randomness(seating)
         spy, (seed, redraw, chunk) = Heard(), how
         cell = Cell(game, (spy,) * 4, 3, seed, seating, redraw=redraw, chunk_games=chunk)
         run([cell])
-        parts[how] = [*spy.own(cell.num_games), *([] if redraw else np.unique(cell.games().deal).tolist())]
+        parts[how] = [
+            *spy.own(cell.num_games),
+            *([] if redraw else np.unique(cell.rows(np.arange(cell.num_games))["deal"]).tolist()),
+        ]
         assert len(spy.keys) >= 4 * cell.num_games
     assert sorted(parts.pop((5, (), 1))) == sorted(parts[5, (), None])
     assert_disjoint(parts.values())

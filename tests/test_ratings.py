@@ -1,6 +1,5 @@
 """Ratings: the models against brute force, what cannot change them, and how often their intervals cover the truth."""
 
-import dataclasses
 import itertools
 import json
 
@@ -21,11 +20,13 @@ from bombay_training.evaluation.choice_models import (
 from bombay_training.evaluation.ratings import check_cells, rate
 from bombay_training.matches.cells import Cell, Seating
 from bombay_training.matches.play import lost_share
-from bombay_training.matches.results import LostGame, Match
 from bombay_training.matches.run import run
 from bombay_training.matches.statistics import FaultCount, unrated_note
 from bombay_training.matches.store import FolderStore
+from bombay_training.matches.table import LostGame
 from helpers.command import in_this_process
+from helpers.matches import edited
+from helpers.matches import made_match as synthetic
 from helpers.seatings import rotations
 
 GAMES = {n: Game(Rules(n)) for n in (2, 3, 4)}
@@ -71,12 +72,12 @@ def league(rng, lineups, deals=40, theta=THETA, gamma=GAMMA, ties=0.1, alike=0.4
 
 
 def made_match(lineup, seats, win_share, place, block, deal):
-    players, zeros = tuple(dict.fromkeys(lineup)), np.zeros(seats.shape, np.int32)
+    players = tuple(dict.fromkeys(lineup))
     local = np.zeros(max(players) + 1, np.int64)
     local[list(players)] = np.arange(len(players))
-    names, line = (tuple(f"agent-{player}" for player in part) for part in (players, lineup))
-    game = GAMES[seats.shape[1]]
-    return Match(game, line, names, 0, deal, block, 0 * block, local[seats], zeros, win_share, place, zeros, timings=())
+    line = tuple(f"agent-{player}" for player in lineup)
+    columns = {"win_share": win_share, "place": place, "deal": deal}
+    return synthetic(GAMES[seats.shape[1]], line, local[seats], block, **columns)
 
 
 @pytest.fixture(scope="module")
@@ -150,10 +151,9 @@ def test_a_tie_is_the_sum_of_the_orders_that_it_leaves_open(n):
 def test_the_order_of_matches_agents_and_seats_changes_nothing(matches, model):
     turned = []
     for match in reversed(matches):
-        agents = match.agents[::-1]
-        seats = len(agents) - 1 - match.seats[:, ::-1]
+        seats = len(match.agents) - 1 - match.seats[:, ::-1]
         parts = {"win_share": match.win_share[:, ::-1], "place": match.place[:, ::-1]}
-        turned.append(dataclasses.replace(match, agents=agents, seats=seats, **parts))
+        turned.append(edited(match, lineup=match.lineup[::-1], seats=seats, **parts))
     one, other = rate(matches, model), rate(turned, model)
     index = [other.agents.index(name) for name in one.agents]
     rows = [[(each.mean, each.low, each.high) for each in ratings.rating] for ratings in (one, other)]
@@ -228,7 +228,7 @@ def test_ratings_are_relative_to_their_mean_or_to_a_reference(matches):
 def test_games_of_one_deal_are_no_more_evidence_in_other_matches(matches):
     once, twice = (rate(matches * times, pseudo_games=NEVER).rating[0] for times in (1, 2))
     assert (twice.low, twice.high) == pytest.approx((once.low, once.high))
-    others = [dataclasses.replace(match, deal=match.deal + np.uint64(1)) for match in matches]
+    others = [edited(match, deal=match.deal + np.uint64(1)) for match in matches]
     apart = rate(matches + others, pseudo_games=NEVER).rating[0]
     assert (apart.high - apart.low) / (once.high - once.low) == pytest.approx(0.5**0.5, abs=0.02)
 
@@ -256,9 +256,7 @@ def test_intervals_of_few_deals_are_students_of_the_jackknife():
 
 def without(match, deals):
     """The match without the games of one or several deals."""
-    kept = ~np.isin(match.deal, deals)
-    names = ("deal", "block", "seating", "seats", "final", "win_share", "place", "clients")
-    return dataclasses.replace(match, **{name: getattr(match, name)[kept] for name in names})
+    return match.take(~np.isin(match.deal, deals))
 
 
 @pytest.mark.parametrize("model", Model)
@@ -284,7 +282,7 @@ def with_faults(match, agent, games):
     faults = tuple(
         LostGame(agent, match.agents[agent], int(seat[game]), game, 0, 0, "none", "failed") for game in games
     )
-    return dataclasses.replace(match, final=final, place=place, win_share=share, faults=faults)
+    return edited(match, final=final, place=place, win_share=share, faults=faults)
 
 
 def test_a_rare_fault_counts_as_a_lost_game_in_both_models(matches):
@@ -492,9 +490,7 @@ def test_equal_agents_beside_different_neighbours_are_told_apart_in_one_league_o
     (match,) = run([Cell(Game(Rules(n)), lineup, leagues * deals, 20468, seating)])
     apart = 0
     for games in np.split(np.arange(match.num_games), leagues):
-        columns = ("deal", "block", "seating", "seats", "final", "win_share", "place", "clients")
-        part = dataclasses.replace(match, **{name: getattr(match, name)[games] for name in columns})
-        difference = rate([part], resamples=2).difference(*match.agents[:2])
+        difference = rate([match.take(games)], resamples=2).difference(*match.agents[:2])
         apart += not difference.low < 0 < difference.high
     print(f"{n} players, {seating}: {apart} of {leagues} leagues tell equal agents apart")
     assert apart <= 28

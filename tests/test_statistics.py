@@ -15,7 +15,6 @@ from bombay_env import Game, Rules
 from bombay_training.evaluation.arena import one_vs_rest, run_blocks
 from bombay_training.matches.cells import Seating
 from bombay_training.matches.intervals import Estimate, Moments, share_bounds
-from bombay_training.matches.results import LostGame, Match
 from bombay_training.matches.statistics import (
     design_effect,
     final_with_interval,
@@ -25,7 +24,8 @@ from bombay_training.matches.statistics import (
     share_with_interval,
     summary,
 )
-from bombay_training.matches.times import Timing
+from bombay_training.matches.table import LostGame
+from helpers import matches
 from helpers.failing_agents import First, Raises
 from helpers.position import official
 
@@ -38,21 +38,9 @@ def made_match(shares, finals=None):
     """A match of `a` against `b` with these win shares (blocks, games, 2) by seat; `a` has seat 0 in a block's even games."""
     shares = np.array(shares, float)
     block, seating = (part.ravel() for part in np.indices(shares.shape[:2]))
-    return Match(
-        game=official(2),
-        lineup=("a", "b"),
-        agents=("a", "b"),
-        seed=0,
-        deal=block.astype(np.uint64),
-        block=block,
-        seating=seating,
-        seats=np.stack([seating % 2, 1 - seating % 2], axis=1),
-        final=np.zeros((len(block), 2), np.int32) if finals is None else np.array(finals, np.int32),
-        win_share=shares.reshape(-1, 2),
-        place=np.ones((len(block), 2), np.int8),
-        clients=np.zeros((len(block), 2), np.int16),
-        timings=(Timing(), Timing()),
-    )
+    seats = np.stack([seating % 2, 1 - seating % 2], axis=1)
+    columns = {"seating": seating, "final": 0 * seats if finals is None else finals, "win_share": shares.reshape(-1, 2)}
+    return matches.made_match(official(2), "ab", seats, block, **columns)
 
 
 def test_the_interval_is_that_of_block_means():
@@ -80,7 +68,7 @@ def test_games_that_ended_by_faults_are_not_in_means_of_rupees():
     # Block 0: 10 against 6, and a fault; block 1: two faults.
     match = made_match([[[1, 0], [0, 1]], [[0, 1], [1, 0]]], finals=[[10, 6], [0, 0], [0, 0], [0, 0]])
     faults = tuple(LostGame(0, "a", 0, game, game // 2, game % 2, "none", "it is lost") for game in range(4))
-    some, all_lost = dataclasses.replace(match, faults=faults[1:]), dataclasses.replace(match, faults=faults)
+    some, all_lost = matches.edited(match, faults=faults[1:]), matches.edited(match, faults=faults)
     assert [share_with_interval(one).mean for one in (match, some, all_lost)] == [0.5] * 3
     assert (margin_with_interval(some).mean, final_with_interval(some).mean) == (2, 10)
     assert margin_with_interval(some, "b").mean == -2
@@ -115,7 +103,7 @@ def test_a_match_as_json_and_as_a_table():
     share = share_with_interval(match)
     assert text["agents"][0]["win_share"] == dataclasses.asdict(share)
     for everyone, rows in ((False, 2), (True, 3)):
-        other = dataclasses.replace(match, format="mixed") if everyone else match
+        other = matches.edited(match, format="mixed") if everyone else match
         table = results_table([match, other], "title")
         assert table.row_count == rows
         text = shown(table, 200)
@@ -131,8 +119,8 @@ def test_a_match_as_json_and_as_a_table():
 )
 def test_a_narrow_table_never_cuts_names_and_shares(width, left_out, faults):
     names = ("champion:nodes=4500,a=1", "net:path=runs/zero-20280101-120000/agent.safetensors")
-    match = dataclasses.replace(made_match([[[1, 0], [0, 1]]] * 4), agents=names, lineup=names, format="1vrest")
-    match = dataclasses.replace(match, faults=(LostGame(1, names[1], 0, 0, 0, 0, "none", "it is lost"),) * faults)
+    lost = (LostGame(1, names[1], 0, game, 0, 0, "none", "it is lost") for game in range(faults))
+    match = matches.edited(made_match([[[1, 0], [0, 1]]] * 4), lost, names, "1vrest")
     text = shown(results_table([match], width=width), width)
     rows = [line.strip("│").split("│") for line in text.splitlines() if line.startswith("│")]
     folded = ["".join(cell.strip() for cell in column) for column in zip(*rows, strict=True)]

@@ -17,7 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColum
 from rich.table import Table
 
 from bombay_training.matches.provenance import read_provenance
-from bombay_training.matches.results import LostGame
+from bombay_training.matches.table import LostGame
 from bombay_training.rich_tables import cell
 
 PIPE_WIDTH: Final = 1000  # more than any table needs: in files and pipes no cell is folded

@@ -61,7 +61,7 @@ def play(
         check(cells, store, engine)
     total = sum(cell.num_games for cell in cells)
     with output.progress_bar(title, total, quiet) as advance:
-        advance(sum(store.results_of(cell).num_known(cell) for cell in cells))
+        advance(sum(int(store.known(cell).sum()) for cell in cells))
         try:
             with user_input(*MATCH_ERRORS):
                 run(cells, store, engine, advance)

@@ -28,9 +28,9 @@ from bombay_env import Game, checks
 from bombay_training.matches.cells import Cell, searches
 from bombay_training.matches.engines.local import WorkerPool
 from bombay_training.matches.intervals import CONFIDENCE, Estimate
-from bombay_training.matches.results import LostGame
 from bombay_training.matches.run import run
 from bombay_training.matches.store import Store
+from bombay_training.matches.table import LostGame
 
 CHUNK_BLOCKS: Final = 16  # played together, unless an agent searches
 PRIOR_VARIANCE: Final = 0.25  # of block means, the largest possible; counts as one block

@@ -21,7 +21,7 @@ from bombay_env import Game
 from bombay_env.record import Record
 from bombay_training.matches.intervals import Estimate, Moments, estimates, mean_bounds, share_bounds
 from bombay_training.matches.observers import replay
-from bombay_training.matches.results import LostGame
+from bombay_training.matches.table import LostGame
 
 MAX_ERROR: Final = 0.02  # of calibration, beyond which beliefs tell nothing
 BINS: Final = 10

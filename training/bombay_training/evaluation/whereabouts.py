@@ -12,7 +12,7 @@ from bombay_env.actions import BUILD, SELL
 from bombay_env.record import Record
 from bombay_env.rules import COLUMN_HEIGHT, NUM_COLOURS
 from bombay_training.matches.observers import replay
-from bombay_training.matches.results import LostGame
+from bombay_training.matches.table import LostGame
 
 
 class Whereabouts:

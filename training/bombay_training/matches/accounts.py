@@ -11,7 +11,7 @@ from bombay_env import Game, engine
 from bombay_env.actions import BUILD, BUY, CONSOLIDATE, SELL, TAKE
 from bombay_env.jit.kernels import kernel
 from bombay_env.rules import COLUMN_HEIGHT, NUM_MARKETS, PalaceToken
-from bombay_training.matches.results import LostGame
+from bombay_training.matches.table import LostGame
 
 SOURCES: Final = (
     "start",

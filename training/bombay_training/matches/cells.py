@@ -20,6 +20,7 @@ from bombay_env.agent import Agent, name_of
 from bombay_env.chance import lane_words
 from bombay_env.files.forms import Form
 from bombay_env.rules import MAX_PLAYERS
+from bombay_training.matches.table import ROW
 
 Player = Agent | str  # an object, which plays in this process only, or a spec
 
@@ -97,30 +98,6 @@ class Chunk:
     def split(self) -> "list[Chunk]":
         """A chunk for each of the games, with reported calls."""
         return [Chunk(self.first + number, 1, (*self.key, number), True) for number in range(self.count)]
-
-
-@dataclasses.dataclass(frozen=True)
-class Games:
-    """What is known of games before they are played. G games, n seats.
-
-    Args:
-        number: (G,) int64 their numbers in the cell.
-        block: (G,) int64 the numbers of their deals.
-        seating: (G,) int64 the numbers of their seatings.
-        deal: (G,) uint64 the seeds of their deals. In a cell that redraws parts, those of the same games of the plain cell.
-        setup, restocks: (G,) uint64 the seeds of their set-ups and of their restocks: `deal`, unless they are redrawn.
-        key: (G,) uint64 keys of the agents' randomness.
-        seats: (G, n) int64 indices into the cell's players.
-    """
-
-    number: np.ndarray
-    block: np.ndarray
-    seating: np.ndarray
-    deal: np.ndarray
-    setup: np.ndarray
-    restocks: np.ndarray
-    key: np.ndarray
-    seats: np.ndarray
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -238,24 +215,38 @@ class Cell:
         starts = range(0, self.num_games, size)
         return [Chunk(start, min(size, self.num_games - start), (start // size,)) for start in starts]
 
-    def games(self, first: int = 0, count: int | None = None) -> Games:
-        """Consecutive games; all of them unless given."""
-        number = np.arange(first, self.num_games if count is None else first + count)
-        block, seating = np.divmod(number, self.games_per_deal)
-        if self.seating is Seating.ROTATE:
-            seating = number % self.game.num_players
-        deal, new_deal = (_words(self.seed, stream, block) for stream in (streams.DEALS, streams.REDRAWN_DEALS))
-        setup, restocks = (new_deal if part in self.redraw else deal for part in ("setup", "restocks"))
-        stream = streams.REDRAWN_GAMES if "play" in self.redraw else streams.GAMES
-        key = _words(self.seed, stream, (block << 16) | seating)
-        orders = self.seating.orders(self.seed, block, seating, self.game.num_players)
-        return Games(number, block, seating, deal, setup, restocks, key, self.base[orders])
+    def rows(self, games: np.ndarray) -> np.ndarray:
+        """What is known of games before they are played: (G, n) records of `ROW`, their results zero.
 
-    def dealt(self, games: Games) -> np.ndarray:
-        """The states in which games begin, (G,) records. Their seeds are those of the restocks."""
-        states = self.game.new_states(games.restocks)
-        if not np.array_equal(games.setup, games.restocks):
-            setups = self.game.new_states(games.setup)
+        Args:
+            games: (G,) whole numbers, those of the games in the cell.
+        """
+        block, seating = np.divmod(games, self.games_per_deal)
+        if self.seating is Seating.ROTATE:
+            seating = games % self.game.num_players
+        rows = np.zeros((len(games), self.game.num_players), ROW)
+        rows["seat"] = np.arange(self.game.num_players)
+        rows["agent"] = self.base[self.seating.orders(self.seed, block, seating, self.game.num_players)]
+        for name, values in (("game", games), ("block", block), ("seating", seating)):
+            rows[name] = values[:, None]
+        rows["deal"] = _words(self.seed, streams.DEALS, block)[:, None]
+        return rows
+
+    def keys(self, rows: np.ndarray) -> np.ndarray:
+        """The keys of the agents' randomness in these games, (G,) uint64."""
+        stream = streams.REDRAWN_GAMES if "play" in self.redraw else streams.GAMES
+        return _words(self.seed, stream, (rows["block"][:, 0].astype(np.int64) << 16) | rows["seating"][:, 0])
+
+    def dealt(self, rows: np.ndarray) -> np.ndarray:
+        """The states in which these games begin, (G,) records. Their seeds are those of the restocks.
+
+        Set-up and restocks follow from `deal`, unless the cell draws them anew.
+        """
+        deal, new = rows["deal"][:, 0], _words(self.seed, streams.REDRAWN_DEALS, rows["block"][:, 0])
+        setup, restocks = (new if part in self.redraw else deal for part in ("setup", "restocks"))
+        states = self.game.new_states(restocks)
+        if setup is not restocks:
+            setups = self.game.new_states(setup)
             for name in SETUP_FIELDS:
                 states[name] = setups[name]
         return states

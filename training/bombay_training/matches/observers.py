@@ -10,7 +10,7 @@ import numpy as np
 
 from bombay_env import Game
 from bombay_env.record import RESTOCK, History, Record
-from bombay_training.matches.results import LostGame
+from bombay_training.matches.table import LostGame
 
 
 class Observer(Protocol):
@@ -34,17 +34,23 @@ class Recorder:
         states: (G,) of the games, just dealt.
         deals: (G,) their seeds.
         names: the agents' names by seat, of each game.
-
-    Attributes:
-        records: by game; None while it runs.
+        numbers: (G,) of the games.
+        records: receives the record of each game that is over, by its number.
     """
 
-    def __init__(self, game: Game, states: np.ndarray, deals: np.ndarray, names: list[list[str]]) -> None:
-        self.names = names
+    def __init__(
+        self,
+        game: Game,
+        states: np.ndarray,
+        deals: np.ndarray,
+        names: list[list[str]],
+        numbers: np.ndarray,
+        records: dict[int, Record],
+    ) -> None:
+        self.names, self.numbers, self.records = names, numbers.tolist(), records
         self.histories = [
             History(game, states[index : index + 1], deal) for index, deal in enumerate(map(int, deals.tolist()))
         ]
-        self.records: list[Record | None] = [None] * len(deals)
 
     def before_step(self, games: np.ndarray, states: np.ndarray, actions: np.ndarray) -> None:
         """Add the actions."""
@@ -61,7 +67,7 @@ class Recorder:
         self._finish(game, states, {"seat": lost.seat, "action": lost.action, "reason": lost.reason})
 
     def _finish(self, game: int, states: np.ndarray, fault: dict[str, Any] | None) -> None:
-        self.records[game] = self.histories[game].record(states, self.names[game], fault)
+        self.records[self.numbers[game]] = self.histories[game].record(states, self.names[game], fault)
 
 
 # --- recorded games ---

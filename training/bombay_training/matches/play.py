@@ -9,7 +9,6 @@ depends on the games and the key of its chunk. What is kept of a game besides it
 """
 
 import contextlib
-import dataclasses
 import time
 from collections.abc import Iterator, Sequence
 from typing import Protocol
@@ -19,48 +18,12 @@ import numpy as np
 from bombay_env import streams
 from bombay_env.agent import NO_ACTION, Agent, AgentFault, LaneGenerator, ask
 from bombay_env.chance import lane_words
-from bombay_env.record import Record
 from bombay_env.rewards import seat_places
 from bombay_env.state import TURN_FIELDS
 from bombay_training.matches.accounts import Accountant
-from bombay_training.matches.cells import Cell, Chunk, Games
+from bombay_training.matches.cells import Cell, Chunk
 from bombay_training.matches.observers import Observer, Recorder
-from bombay_training.matches.results import LostGame
-from bombay_training.matches.times import DecisionTimes
-
-
-@dataclasses.dataclass
-class Played:
-    """The results of a chunk of G games with n seats.
-
-    Args:
-        first: the number of its first game in the cell.
-        final: (G, n) int32 rupees with awards, zeros after a fault.
-        place: (G, n) int8 from 1, shared by tied seats; zeros after a fault.
-        clients: (G, n) int16 Client tokens, which break ties; zeros after a fault.
-        win_share: (G, n) float64.
-        lost: the games that ended by a fault.
-        times: by player.
-        records: of all the games if the cell keeps them, else empty.
-        accounts: (G, n) records of `ACCOUNTS` if the cell keeps them, else None.
-    """
-
-    first: int
-    final: np.ndarray
-    place: np.ndarray
-    clients: np.ndarray
-    win_share: np.ndarray
-    lost: list[LostGame]
-    times: list[DecisionTimes]
-    records: list[Record] = dataclasses.field(default_factory=list)
-    accounts: np.ndarray | None = None
-
-    @classmethod
-    def blank(cls, cell: Cell, chunk: Chunk) -> "Played":
-        """The results of a chunk before any game is over."""
-        shape, times = (chunk.count, cell.game.num_players), [DecisionTimes() for _ in cell.players]
-        final, place, clients = (np.zeros(shape, kind) for kind in (np.int32, np.int8, np.int16))
-        return cls(chunk.first, final, place, clients, np.zeros(shape), [], times)
+from bombay_training.matches.table import DecisionTimes, LostGame, Table
 
 
 class PlayListener(Protocol):
@@ -92,8 +55,8 @@ def lost_share(seats: np.ndarray, seat: int) -> np.ndarray:
     return np.asarray(others / others.sum())
 
 
-def unanswered(cell: Cell, chunk: Chunk, actions: Sequence[int], reason: str) -> Played:
-    """The result of a chunk of one game, lost by the agent to move, whose process cannot report it.
+def unanswered(cell: Cell, chunk: Chunk, actions: Sequence[int], reason: str) -> Table:
+    """A chunk of one game, lost by the agent to move, whose process cannot report it.
 
     Args:
         cell: the cell.
@@ -101,22 +64,21 @@ def unanswered(cell: Cell, chunk: Chunk, actions: Sequence[int], reason: str) ->
         actions: the game's actions so far.
         reason: why the agent to move did not answer.
     """
-    games, played = cell.games(chunk.first, 1), Played.blank(cell, chunk)
-    states = cell.dealt(games)
-    observers = _observers(cell, games, states, played)
+    table = _blank(cell, chunk)
+    states = cell.dealt(table.rows)
+    observers = _observers(cell, states, table)
     for action in actions:
         for observer in observers:
             observer.before_step(np.zeros(1, np.int64), states, np.array([action]))
         cell.game.step(states, [action])
-    lost = _lost_game(cell, games, 0, int(states["current_player"][0]), NO_ACTION, reason)
-    played.lost.append(lost)
-    played.win_share[0] = lost_share(games.seats[0], lost.seat)
+    lost = lost_game(cell, table.rows[0, int(states["current_player"][0])], NO_ACTION, reason)
+    _enter_fault(table, 0, lost)
     for observer in observers:
         observer.after_fault(0, states, lost)
-    return played
+    return table
 
 
-def play(cell: Cell, chunk: Chunk, agents: Sequence[Agent], warm: set[int], listener: PlayListener) -> Played:
+def play(cell: Cell, chunk: Chunk, agents: Sequence[Agent], warm: set[int], listener: PlayListener) -> Table:
     """Play the games of a chunk to their ends.
 
     Args:
@@ -129,34 +91,37 @@ def play(cell: Cell, chunk: Chunk, agents: Sequence[Agent], warm: set[int], list
     return _GameBatch(cell, chunk, agents, warm, listener).play()
 
 
-def _observers(cell: Cell, games: Games, states: np.ndarray, played: Played) -> list[Observer]:
-    """What keeps more of the games than their results; it writes into `played`."""
+def lost_game(cell: Cell, row: np.void, action: str, reason: str) -> LostGame:
+    """The entry of a game that an agent loses by a fault; `row` is that of its seat in the table."""
+    agent = int(row["agent"])
+    seat, game, block, seating = (int(row[name]) for name in ("seat", "game", "block", "seating"))
+    text = reason.encode(errors="backslashreplace").decode()  # that every file takes
+    return LostGame(agent, cell.names[agent], seat, game, block, seating, action, text)
+
+
+def _blank(cell: Cell, chunk: Chunk) -> Table:
+    """The games of a chunk before any is over."""
+    rows = cell.rows(np.arange(chunk.first, chunk.first + chunk.count))
+    return Table(rows, [DecisionTimes() for _ in cell.players])
+
+
+def _observers(cell: Cell, states: np.ndarray, table: Table) -> list[Observer]:
+    """What keeps more of the games than their results; it writes into the table."""
     observers: list[Observer] = []
+    deals = table.rows["deal"][:, 0]
     if cell.records:
-        names = [[cell.names[player] for player in seats] for seats in games.seats.tolist()]
-        recorder = Recorder(cell.game, states, games.deal, names)
-        played.records = recorder.records  # type: ignore[assignment] # all are there at the end
-        observers.append(recorder)
+        names = [[cell.names[agent] for agent in game] for game in table.rows["agent"].tolist()]
+        observers.append(Recorder(cell.game, states, deals, names, table.games, table.records))
     if cell.accounts:
-        accountant = Accountant(cell.game, games.deal)
-        played.accounts = accountant.accounts
+        accountant = Accountant(cell.game, deals)
+        table.accounts = accountant.accounts
         observers.append(accountant)
     return observers
 
 
-def _lost_game(cell: Cell, games: Games, index: int, seat: int, action: str, reason: str) -> LostGame:
-    """The entry for a game that the agent in `seat` loses by a fault; `index`: of the game in `games`."""
-    player = int(games.seats[index, seat])
-    return LostGame(
-        agent=player,
-        name=cell.names[player],
-        seat=seat,
-        game=int(games.number[index]),
-        block=int(games.block[index]),
-        seating=int(games.seating[index]),
-        action=action,
-        reason=reason.encode(errors="backslashreplace").decode(),  # a text that every file takes
-    )
+def _enter_fault(table: Table, index: int, lost: LostGame) -> None:
+    table.faults[lost.game] = lost
+    table.rows["win_share"][index] = lost_share(table.rows["agent"][index], lost.seat)
 
 
 class _GameBatch:
@@ -170,30 +135,29 @@ class _GameBatch:
         self, cell: Cell, chunk: Chunk, agents: Sequence[Agent], warm: set[int], listener: PlayListener
     ) -> None:
         self.cell, self.game, self.agents, self.warm, self.listener = cell, cell.game, agents, warm, listener
-        self.games = cell.games(chunk.first, chunk.count)
+        self.table = _blank(cell, chunk)
+        self.seats, self.keys = self.table.rows["agent"].astype(np.int64), cell.keys(self.table.rows)
         redrawn = (int(streams.REDRAWN_GAMES),) if "play" in cell.redraw else ()
         # Not generators of the cell's seed itself: agents could read it from them, and all deals follow from it.
         sequence = np.random.SeedSequence((cell.seed, *chunk.key), spawn_key=redrawn)
         words = sequence.generate_state(len(agents), np.uint64)
         self.rngs = [LaneGenerator(np.random.PCG64(int(word))) for word in words]
         self.decisions = 0  # in each of the games still running
-        self.states = cell.dealt(self.games)
+        self.states = cell.dealt(self.table.rows)
         self.running = np.arange(chunk.count)
         self.turns_left = np.full(chunk.count, cell.turns)
         # Seconds of the turn so far. NaN if part of it was an agent's first call.
         self.spent = np.zeros(chunk.count)
         self.lost: dict[int, LostGame] = {}  # by lane, in this step
-        self.played = Played.blank(cell, chunk)
-        self.observers = _observers(cell, self.games, self.states, self.played)
+        self.observers = _observers(cell, self.states, self.table)
 
-    def play(self) -> Played:
+    def play(self) -> Table:
         while self.running.size:
             self._step()
-        self.played.lost.sort(key=lambda lost: lost.game)
-        return self.played
+        return self.table
 
     def _step(self) -> None:
-        to_act = self.games.seats[self.running, self.states["current_player"]]
+        to_act = self.seats[self.running, self.states["current_player"]]
         actions = np.zeros(self.running.size, np.int64)
         for agent in range(len(self.agents)):
             lanes = np.flatnonzero(to_act == agent)
@@ -216,7 +180,7 @@ class _GameBatch:
     def _decide(self, agent: int, lanes: np.ndarray, actions: np.ndarray) -> None:
         """Write an agent's actions for some lanes into `actions`, and the games that it loses into `lost`."""
         states, rng, call = self.states[lanes], self.rngs[agent], self._call(agent, lanes)
-        keys, number = self.games.key[self.running[lanes]], np.full(lanes.size, self.decisions, np.uint64)
+        keys, number = self.keys[self.running[lanes]], np.full(lanes.size, self.decisions, np.uint64)
         seeds = lane_words(keys, streams.MATCH_SCRUBS, number)
         rng.keys = lane_words(keys, streams.MATCH_CHOICES, number)
         rng.games = lane_words(keys, streams.MATCH_GAMES, np.zeros_like(number))
@@ -252,17 +216,17 @@ class _GameBatch:
             self.listener.after_call()
             self.spent[self.running[lanes]] += (np.nan if first else seconds) / lanes.size
             if not first:
-                self.played.times[agent].seconds += seconds
+                self.table.times[agent].seconds += seconds
 
     def _count(self, agent: int, lanes: np.ndarray) -> None:
         """Count the decisions of an agent in some lanes, and the turns that begin with them."""
-        times = self.played.times[agent]
+        times = self.table.times[agent]
         times.decisions += lanes.size
         times.turns += int((self.states["actions_left"][lanes] == self.game.rules.actions_per_turn).sum())
 
     def _lose(self, lane: int, action: str, reason: str) -> None:
         seat, index = int(self.states["current_player"][lane]), int(self.running[lane])
-        self.lost[lane] = _lost_game(self.cell, self.games, index, seat, action, reason)
+        self.lost[lane] = lost_game(self.cell, self.table.rows[index, seat], action, reason)
 
     # --- results ---
 
@@ -275,9 +239,8 @@ class _GameBatch:
         kept = np.ones(self.running.size, np.bool_)
         for lane, lost in self.lost.items():
             kept[lane] = False
-            self.played.lost.append(lost)
             index = int(self.running[lane])
-            self.played.win_share[index] = lost_share(self.games.seats[index], lost.seat)
+            _enter_fault(self.table, index, lost)
             for observer in self.observers:
                 observer.after_fault(index, self.states[lane : lane + 1], lost)
         turns = int(self.turns_left[self.running[~kept]].sum())
@@ -289,7 +252,7 @@ class _GameBatch:
         """Count the turns that ended in some lanes; `movers` (R,) are the agents that acted."""
         indices = self.running[ended]
         self.turns_left[indices] -= 1
-        for agent, times in enumerate(self.played.times):
+        for agent, times in enumerate(self.table.times):
             times.add_turns(self.spent[indices[movers[ended] == agent]])
         self.spent[indices] = 0
 
@@ -298,8 +261,9 @@ class _GameBatch:
         if not over.any():
             return
         results, indices = self.game.results(self.states[over]), self.running[over]
-        self.played.final[indices], self.played.win_share[indices] = results["final"], results["win_share"]
-        self.played.place[indices], self.played.clients[indices] = seat_places(results), results["clients"]
+        rows = self.table.rows
+        rows["final"][indices], rows["win_share"][indices] = results["final"], results["win_share"]
+        rows["place"][indices], rows["clients"][indices] = seat_places(results), results["clients"]
         for observer in self.observers:
             observer.after_end(indices, self.states[over], results)
         self.states, self.running = self.states[~over], self.running[~over]

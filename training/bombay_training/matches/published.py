@@ -1,17 +1,16 @@
 """The games of the league that come with the package, and how a finished study becomes such a store."""
 
+import dataclasses
 from pathlib import Path
 from typing import Final
 
 from bombay_env import checks
 from bombay_env.files import atomic
-from bombay_training.matches.cells import Cell
-from bombay_training.matches.play import Played
 from bombay_training.matches.provenance import read_provenance, revision
 from bombay_training.matches.results import Match
 from bombay_training.matches.spec import Study, read_toml
 from bombay_training.matches.spec import cells as cells_of
-from bombay_training.matches.store import STUDY, FolderStore, Results, parts_of, read_results, read_store
+from bombay_training.matches.store import STUDY, FolderStore, parts_of, read_matches
 
 LEAGUE: Final = Path(__file__).parents[1] / "league"  # the store of docs/leaderboard.md
 MACHINE: Final = "machine.txt"  # in words, where and when its times were measured
@@ -30,12 +29,12 @@ def matches_of_study(folder: Path) -> tuple[list[Match], int]:
     Raises:
         ValueError: the study is not valid, or the folder is no store.
     """
-    found = read_store(folder)
+    found = read_matches(folder)
     if not (folder / STUDY).exists():
-        return [match for _, match in found], 0
+        return found, 0
     wanted = {cell.id for cell in cells_of(study_of(folder), folder)}
-    others = sum(match.num_games for cell, match in found if cell.id not in wanted)
-    return [match for cell, match in found if cell.id in wanted], others
+    others = sum(match.num_games for match in found if match.cell.id not in wanted)
+    return [match for match in found if match.cell.id in wanted], others
 
 
 def times_are_published(folder: Path) -> bool:
@@ -62,9 +61,11 @@ def publish(folder: Path, target: Path, machine: str, times: Path | None = None)
         OSError: the new store cannot be written.
     """
     cells = cells_of(study_of(folder), folder)
-    results = read_results(folder)
-    timed = results if times is None else read_results(times)
-    missing = sum(cell.num_games - (results[cell.id].num_known(cell) if cell.id in results else 0) for cell in cells)
+    matches = {match.cell.id: match for match in read_matches(folder)}
+    timed = {match.cell.id: match for match in read_matches(times or folder)}
+    missing = sum(
+        cell.num_games - min(cell.num_games, matches[cell.id].num_games if cell.id in matches else 0) for cell in cells
+    )
     if missing:
         raise ValueError(
             f"{checks.shown_path(folder)} lacks {missing:,} games of its study; play them with `bombay run`"
@@ -88,21 +89,8 @@ def publish(folder: Path, target: Path, machine: str, times: Path | None = None)
     with FolderStore(target) as store:
         atomic.write_bytes(target / STUDY, (folder / STUDY).read_bytes())
         store.provenance = provenance
-        store.waiting = [(cell, _played(cell, results[cell.id], timed[cell.id])) for cell in cells]
+        for cell in cells:
+            table = matches[cell.id].table.take(slice(cell.num_games))
+            store.waiting.append((cell, dataclasses.replace(table, times=timed[cell.id].table.times)))
     if machine:
         atomic.write_bytes(target / MACHINE, f"{machine}\n".encode())
-
-
-def _played(cell: Cell, results: Results, timed: Results) -> Played:
-    """All games of a cell as one chunk, with the times of `timed`."""
-    count = cell.num_games
-    return Played(
-        first=0,
-        final=results.final[:count],
-        place=results.place[:count],
-        clients=results.clients[:count],
-        win_share=results.win_share[:count],
-        lost=[results.faults[game] for game in sorted(results.faults) if game < count],
-        times=timed.times,
-        accounts=results.accounts[:count] if cell.accounts else None,
-    )

@@ -1,95 +1,108 @@
-"""The results of a match: every game of a line-up with its seats, finals, faults and times.
-
-It does not know how games are played (`matches/play.py`) nor what their results show (`matches/statistics.py`).
-"""
+"""A match: what one line-up's games show to statistics, as a view of their table (`matches/table.py`)."""
 
 import dataclasses
+import functools
 import hashlib
 import json
 from collections.abc import Iterable
+from typing import overload
 
 import numpy as np
 
 from bombay_env import Game, checks
-from bombay_env.agent import AgentFault
 from bombay_env.record import Record
-from bombay_training.matches.times import Timing
+from bombay_training.matches.cells import Cell
+from bombay_training.matches.table import RESULTS, DecisionTimes, LostGame, Table
 
 
-@dataclasses.dataclass(frozen=True)
-class LostGame:
-    """A game that ended by an agent's fault.
+class Column:
+    """A column of the table as an attribute of a match: (G, n), or (G,) where all seats have the same value."""
 
-    Args:
-        agent: index of the agent in the match.
-        name: its name.
-        seat: its seat.
-        game: number of the game in the match.
-        block, seating: number of the game's deal and of its seating.
-        action: what it answered, as a record tells it (RULES 8): an action's name or number, a type's name, or `none`.
-        reason: what was wrong, in one line.
-    """
+    def __init__(self, name: str, of_games: bool = False, kind: type | None = None) -> None:
+        self.name, self.of_games, self.kind = name, of_games, kind
 
-    agent: int
-    name: str
-    seat: int
-    game: int
-    block: int
-    seating: int
-    action: str
-    reason: str
+    def __set_name__(self, owner: type, attribute: str) -> None:
+        self.attribute = attribute
 
-    def __str__(self) -> str:
-        where = f"seat {self.seat} of block {self.block}, seating {self.seating}"
-        return f"agent {self.name!r} in {where}: {self.reason}"
-
-    def as_error(self, num_players: int) -> AgentFault:
-        """An error to raise where lost games would look like a result."""
-        return AgentFault(f"agent {self.name!r} with {num_players} players", self.reason, action=self.action)
+    @overload
+    def __get__(self, match: None, owner: type) -> "Column": ...
+    @overload
+    def __get__(self, match: "Match", owner: type) -> np.ndarray: ...
+    def __get__(self, match: "Match | None", owner: type) -> "Column | np.ndarray":
+        if match is None:
+            return self
+        values = match.table.rows[self.name]
+        found = np.ascontiguousarray(values[:, 0] if self.of_games else values, self.kind)
+        vars(match)[self.attribute] = found  # found there from now on
+        return found
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class Match:
-    """All games of one line-up, in the order of blocks and seatings. G games, n seats.
+    """Games of one line-up. G games, n seats. Its columns are those of `matches/table.py`.
 
     Args:
-        game: the variant and board.
-        lineup: the agents' names by seat of the base seating.
-        agents: names of the distinct agents, in the order of their first seats.
-        seed: the seed of the deals and of the agents' randomness.
-        deal: (G,) uint64 seeds of the games.
-        block: (G,) int64 numbers of the deals, from 0.
-        seating: (G,) int64 numbers of the seatings.
+        cell: the line-up, its variant and its seed.
+        table: the games. Those that `run` returns are all games of the first deals, in the order of blocks and seatings.
+
+    Attributes:
+        deal, block, seating: (G,) seeds of the games, numbers of their deals and of their seatings.
         seats: (G, n) int64 indices into `agents`.
-        final: (G, n) int32 rupees with awards (RULES 5); zeros in a game that ended by a fault.
-        win_share: (G, n) float64, 1 over the number of winners for each winner. After a fault it is 0 in all seats of the
-            offender and equal parts of 1 in the others; an offender with all seats gets 0 in the offending seat alone.
-        place: (G, n) int8 by rupees, then Client tokens, from 1; tied seats share the better one. Zeros after a fault.
-        clients: (G, n) int16 Client tokens; zeros after a fault.
-        timings: by agent.
-        faults: the games that ended by a fault, in the order of the games.
-        format: `1vrest`, `2v2`, `mixed`, or `seats` for any other.
-        records: of all games, in order, if they were kept.
-        accounts: (G, n) records of `ACCOUNTS` (`matches/accounts.py`), if they were kept.
+        final, place, win_share, clients: (G, n).
     """
 
-    game: Game
-    lineup: tuple[str, ...]
-    agents: tuple[str, ...]
-    seed: int
-    deal: np.ndarray
-    block: np.ndarray
-    seating: np.ndarray
-    seats: np.ndarray
-    final: np.ndarray
-    win_share: np.ndarray
-    place: np.ndarray
-    clients: np.ndarray
-    timings: tuple[Timing, ...]
-    faults: tuple[LostGame, ...] = ()
-    format: str = "seats"
-    records: tuple[Record, ...] = ()
-    accounts: np.ndarray | None = None
+    cell: Cell
+    table: Table
+
+    deal, block, seating = (Column(name, of_games=True) for name in ("deal", "block", "seating"))
+    seats = Column("agent", kind=np.int64)
+    final, place, win_share, clients = map(Column, RESULTS)
+
+    @property
+    def game(self) -> Game:
+        """The variant and board."""
+        return self.cell.game
+
+    @property
+    def seed(self) -> int:
+        """Of the deals and of the agents' randomness."""
+        return self.cell.seed
+
+    @property
+    def format(self) -> str:
+        """`1vrest`, `2v2`, `mixed`, or `seats` for any other."""
+        return self.cell.format
+
+    @functools.cached_property
+    def agents(self) -> tuple[str, ...]:
+        """Names of the distinct agents, in the order of their first seats."""
+        return self.cell.names
+
+    @functools.cached_property
+    def lineup(self) -> tuple[str, ...]:
+        """The agents' names by seat of the first order."""
+        return tuple(self.agents[index] for index in self.cell.base)
+
+    @property
+    def accounts(self) -> np.ndarray | None:
+        """(G, n) records of `ACCOUNTS` (`matches/accounts.py`), if they were kept."""
+        return self.table.accounts
+
+    @property
+    def faults(self) -> tuple[LostGame, ...]:
+        """The games that ended by a fault, in the order of the games."""
+        return tuple(self.table.faults.values())
+
+    @property
+    def records(self) -> tuple[Record, ...]:
+        """Of all games, in order, if they were kept."""
+        games = self.table.games.tolist() if self.table.records else []
+        return tuple(dataclasses.replace(self.table.records[game], game=self.game) for game in games)
+
+    @property
+    def timings(self) -> tuple[DecisionTimes, ...]:
+        """By agent; also of games of the line-up that are not in the match."""
+        return tuple(self.table.times)
 
     @property
     def teams(self) -> bool:
@@ -99,7 +112,7 @@ class Match:
     @property
     def num_games(self) -> int:
         """Number of games."""
-        return len(self.block)
+        return len(self.table.rows)
 
     @property
     def num_blocks(self) -> int:
@@ -109,18 +122,20 @@ class Match:
     @property
     def played_out(self) -> np.ndarray:
         """Which games have rupees because they did not end by a fault, (G,) bool."""
-        played = np.ones(self.num_games, np.bool_)
-        played[[fault.game for fault in self.faults]] = False
-        return played
+        return ~np.isin(self.table.games, list(self.table.faults))
 
     @property
     def margin(self) -> np.ndarray:
         """Final rupees minus the game's mean, (G, n) float64; zeros after a fault, because there are no final rupees."""
         return np.asarray(self.final - self.final.mean(axis=1, keepdims=True))
 
+    def take(self, games: np.ndarray | slice) -> "Match":
+        """A match of some of the games, by an index or by (G,) bool."""
+        return Match(self.cell, self.table.take(games))
+
     def seats_of(self, agent: int | str) -> int:
         """The number of an agent's seats in each game."""
-        return int((self.seats[0] == self._index(agent)).sum())
+        return int((self.cell.base == self._index(agent)).sum())
 
     def of_agent(
         self, values: np.ndarray, agent: int | str = 0, games: np.ndarray | None = None, by_game: bool = False

@@ -15,9 +15,9 @@ from bombay_env import checks
 from bombay_env.agent import Agent, check_plays, name_of
 from bombay_training.matches.cells import Cell, Chunk, key_of
 from bombay_training.matches.engines.local import Here as Here  # offered to others
-from bombay_training.matches.play import Played
 from bombay_training.matches.results import Match
 from bombay_training.matches.store import Store
+from bombay_training.matches.table import Table
 
 
 class Engine(Protocol):
@@ -27,7 +27,7 @@ class Engine(Protocol):
 
     def play(
         self, jobs: Iterator[tuple[Cell, Chunk]], progress: Callable[[float], None]
-    ) -> Iterator[tuple[Cell, Played]]:
+    ) -> Iterator[tuple[Cell, Table]]:
         """Play chunks of cells; yields their results in any order."""
 
 
@@ -59,9 +59,9 @@ def run(
     agents = check(cells, store, engine)
     jobs: list[tuple[Cell, Chunk]] = []
     for cell in cells:
-        results = store.results_of(cell)
+        known = store.known(cell)
         for chunk in cell.chunks([agents[key_of(player)] for player in cell.players]):
-            if cell.records or not results.has(chunk.first, chunk.count):
+            if cell.records or not known[chunk.first : chunk.first + chunk.count].all():
                 jobs.append((cell, chunk))
     with contextlib.closing((engine or Here()).play(iter(jobs), report)) as played:  # type: ignore[type-var]
         for cell, part in played:

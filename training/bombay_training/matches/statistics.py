@@ -149,8 +149,7 @@ def summary(match: Match) -> dict[str, Any]:
                 "margin": margin_with_interval(match, index).to_dict(),
                 "final": final_with_interval(match, index).to_dict(),
                 "faults": sum(fault.agent == index for fault in match.faults),
-                "ms_per_turn": timing.ms_per_turn,
-                **dataclasses.asdict(timing),
+                **{name: getattr(timing, name) for name in ("ms_per_turn", "decisions", "turns", "seconds", "p99_ms")},
             }
         )
     return {

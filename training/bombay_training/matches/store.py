@@ -17,7 +17,7 @@ import dataclasses
 import io
 import re
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -27,11 +27,10 @@ from bombay_env import checks
 from bombay_env.files import atomic
 from bombay_env.files.forms import parse
 from bombay_env.files.reading import read_bytes
-from bombay_env.record import Record
 from bombay_training import locks
 from bombay_training.matches.accounts import ACCOUNTS, SOURCES, SPENDING, USES
 from bombay_training.matches.cells import Cell, CellForm, cell_of
-from bombay_training.matches.play import Played
+from bombay_training.matches.play import lost_game
 from bombay_training.matches.provenance import (
     PROVENANCE,
     Provenance,
@@ -40,141 +39,34 @@ from bombay_training.matches.provenance import (
     revision,
     write_provenance,
 )
-from bombay_training.matches.results import LostGame, Match
+from bombay_training.matches.results import Match
 from bombay_training.matches.results import digest as digest  # offered to others
-from bombay_training.matches.times import DecisionTimes
+from bombay_training.matches.table import COLUMNS, RESULTS, DecisionTimes, LostGame, Table
 
 STUDY, CELLS, LOCK = "study.toml", "cells.json", ".lock"
 ROWS, TIMES, ACCOUNT_ROWS = "rows", "times", "accounts"
 OWN: Final = {STUDY, PROVENANCE, LOCK, ROWS, TIMES, ACCOUNT_ROWS}  # what a store holds before its first games
 FLUSH_SECONDS: Final = 5.0  # between two parts
-COMPARED: Final = ("final", "place", "clients", "win_share")  # of two results of a game
 PART: Final = re.compile(r"\d+\.parquet")
-ROW_COLUMNS: Final = {  # the data dictionary: type, and what it is
+ROW_COLUMNS: Final = {  # of `rows`: type and meaning
     "cell": ("dictionary", "the cell's id in cells.json"),
-    "game": ("int32", "number of the game in its cell, from 0"),
-    "block": ("int32", "number of the deal, from 0"),
-    "deal": ("uint64", "seed of the game: all its chance follows from it (RULES 8), except for what its cell redraws"),
-    "seating": ("int8", "number of the seating: by how many seats the circular order drawn for the deal is rotated"),
-    "seat": ("int8", "seat, from 0 in the order of play of the first set"),
+    **COLUMNS,
     "agent": ("dictionary", "spec of the agent in this seat"),
-    "final": ("int32", "rupees with awards (RULES 5); 0 after a fault"),
-    "place": ("int8", "1 is the best, by rupees and then Clients; tied seats share the better place; 0 after a fault"),
-    "win_share": ("float64", "1 over the number of winners; after a fault 0 for the offender, the rest shared equally"),
     "margin": ("float64", "final minus the mean over the game's seats; 0 after a fault"),
-    "clients": ("int16", "Client tokens (RULES 5); 0 after a fault"),
     "action": ("string", "after a fault, in the offender's row: what it answered; else null"),
     "fault": ("string", "likewise: what was wrong"),
 }
 
 
-class Results:
-    """The results of a cell's games as far as they are known. It grows with the number of deals."""
-
-    def __init__(self, cell: Cell) -> None:
-        self.cell = cell
-        seats = cell.game.num_players
-        self.done = np.zeros(0, np.bool_)
-        self.final, self.place, self.clients, self.win_share = (
-            np.zeros((0, seats), kind) for kind in (np.int32, np.int8, np.int16, np.float64)
-        )
-        self.accounts = np.zeros((0, seats if cell.accounts else 0), ACCOUNTS)  # 112 bytes a seat
-        self.times = [DecisionTimes() for _ in cell.players]
-        self.faults: dict[int, LostGame] = {}
-        self.records: dict[int, Record] = {}
-
-    def add(self, played: Played) -> None:
-        """Enter the results of a chunk, in place of older ones of the same games."""
-        count = len(played.final)
-        games = slice(played.first, played.first + count)
-        self._grow(games.stop)
-        self.final[games], self.place[games], self.clients[games] = played.final, played.place, played.clients
-        self.win_share[games], self.done[games] = played.win_share, True
-        if played.accounts is not None:
-            self.accounts[games] = played.accounts
-        for game in range(games.start, games.stop):
-            self.faults.pop(game, None)
-        self.faults |= {lost.game: lost for lost in played.lost}
-        self.records |= {played.first + index: record for index, record in enumerate(played.records)}
-        for total, more in zip(self.times, played.times, strict=True):
-            total.add(more)
-
-    def _grow(self, games: int) -> None:
-        missing = games - len(self.done)
-        if missing > 0:
-            missing = max(missing, len(self.done) // 2)  # so that adding games one by one copies little
-            for name in ("done", "final", "place", "clients", "win_share", "accounts"):
-                old = getattr(self, name)
-                setattr(self, name, np.concatenate([old, np.zeros((missing, *old.shape[1:]), old.dtype)]))
-
-    def new_part(self, played: Played) -> Played:
-        """What of a chunk is not known yet.
-
-        It is the end of the chunk if the known games before it have the same results. They have others only if an agent draws by
-        the chunk; then the whole chunk is new, and its rows take the place of the older ones.
-        """
-        games = slice(played.first, played.first + len(played.final))
-        known = int(self.done[games].sum())
-        same = self.done[games][:known].all() and all(
-            np.array_equal(getattr(self, name)[games][:known], getattr(played, name)[:known]) for name in COMPARED
-        )
-        if not known or not same:
-            return played
-        return Played(
-            played.first + known,
-            played.final[known:],
-            played.place[known:],
-            played.clients[known:],
-            played.win_share[known:],
-            [lost for lost in played.lost if lost.game >= played.first + known],
-            [DecisionTimes() for _ in played.times],
-            accounts=None if played.accounts is None else played.accounts[known:],
-        )
-
-    def has(self, first: int, count: int) -> bool:
-        """Whether all these games are known."""
-        return bool(first + count <= len(self.done) and self.done[first : first + count].all())
-
-    def num_known(self, cell: Cell) -> int:
-        """How many of a cell's games are known."""
-        return int(self.done[: cell.num_games].sum())
-
-    def match(self, cell: Cell) -> Match | None:
-        """The first deals of a cell whose games are all known, up to the cell's number of deals; None if there is none."""
-        known = self.done[: cell.num_games]
-        first_gap = len(known) if known.all() else int(known.argmin())
-        games = first_gap // cell.games_per_deal * cell.games_per_deal
-        if not games:
-            return None
-        made, names = cell.games(0, games), cell.names
-        return Match(
-            game=cell.game,
-            lineup=tuple(names[index] for index in cell.base),
-            agents=names,
-            seed=cell.seed,
-            deal=made.deal,
-            block=made.block,
-            seating=made.seating,
-            seats=made.seats,
-            final=self.final[:games],
-            win_share=self.win_share[:games],
-            place=self.place[:games],
-            clients=self.clients[:games],
-            timings=tuple(times.timing for times in self.times),
-            faults=tuple(self.faults[game] for game in sorted(self.faults) if game < games),
-            format=cell.format,
-            records=tuple(
-                dataclasses.replace(self.records[game], game=cell.game) for game in range(games) if game in self.records
-            ),
-            accounts=self.accounts[:games] if cell.accounts else None,
-        )
-
-
 class Store:
-    """Results in memory."""
+    """Games in memory.
+
+    Attributes:
+        tables: of each cell by its id, those that were added.
+    """
 
     def __init__(self) -> None:
-        self.results: dict[str, Results] = {}
+        self.tables: dict[str, list[Table]] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -190,20 +82,33 @@ class Store:
             turn_limit, processes: as those of `Provenance`.
         """
 
-    def results_of(self, cell: Cell) -> Results:
-        """Those of a cell, empty at first."""
-        return self.results.setdefault(cell.id, Results(cell))
-
-    def add(self, cell: Cell, played: Played) -> None:
-        """Keep the results of a chunk."""
-        self.results_of(cell).add(played)
+    def add(self, cell: Cell, table: Table) -> None:
+        """Keep games. Those that are there already stay as they are."""
+        self.tables.setdefault(cell.id, []).append(table)
 
     def flush(self) -> None:
         """Write what is not on the disk yet."""
 
+    def table(self, cell: Cell) -> Table | None:
+        """All games of a cell in the order of their numbers; None if there are none."""
+        parts = self.tables.get(cell.id)
+        if parts is None:
+            return None
+        parts[:] = [Table.joined(parts)]
+        return parts[0]
+
+    def known(self, cell: Cell) -> np.ndarray:
+        """Which of the cell's games are there, (`num_games`,) bool."""
+        table = self.table(cell)
+        return np.isin(np.arange(cell.num_games), [] if table is None else table.games)
+
     def match(self, cell: Cell) -> Match | None:
-        """As `Results.match`."""
-        return self.results_of(cell).match(cell)
+        """The first deals of a cell whose games are all there, up to the cell's number of deals; None if there is none."""
+        known = self.known(cell)
+        first_gap = cell.num_games if known.all() else int(known.argmin())
+        games = first_gap // cell.games_per_deal * cell.games_per_deal
+        table = self.table(cell)
+        return Match(cell, table.take(slice(games))) if table is not None and games else None
 
 
 # --- folders ---
@@ -259,9 +164,10 @@ class FolderStore(Store):
             )
         self.study = study
         self.part = 1 + max((int(name.partition(".")[0]) for name in committed), default=0)
-        self.waiting: list[tuple[Cell, Played]] = []
+        self.waiting: list[tuple[Cell, Table]] = []
         self.flushed = time.monotonic()
-        self.results = read_results(self.folder)
+        self.tables = {key: [table] for key, (_, table) in read_tables(self.folder).items()}
+        self.kept = {key: set(table.games.tolist()) for key, (table,) in self.tables.items()}
 
     def __exit__(self, *_: object) -> None:
         """Write what waits, and let others write."""
@@ -294,12 +200,14 @@ class FolderStore(Store):
             agents=kept.agents | {spec: agent_digest(spec) for spec in agents if spec not in kept.agents},
         )
 
-    def add(self, cell: Cell, played: Played) -> None:
-        """Keep the results of a chunk; they are written together with those of the next few seconds."""
-        new = self.results_of(cell).new_part(played)
-        super().add(cell, played)
-        if len(new.final):
-            self.waiting.append((cell, new))
+    def add(self, cell: Cell, table: Table) -> None:
+        """Keep games; the new ones are written together with those of the next few seconds."""
+        super().add(cell, table)
+        kept = self.kept.setdefault(cell.id, set())
+        new = np.array([game not in kept for game in table.games.tolist()])
+        if new.any():
+            kept.update(table.games.tolist())
+            self.waiting.append((cell, table.take(new)))
         if time.monotonic() - self.flushed > FLUSH_SECONDS:
             self.flush()
 
@@ -357,12 +265,7 @@ def parts_of(folder: Path) -> list[str]:
 
 
 def read_matches(folder: Path) -> list[Match]:
-    """The matches of `read_store`."""
-    return [match for _, match in read_store(folder)]
-
-
-def read_store(folder: Path) -> list[tuple[Cell, Match]]:
-    """All that a store holds: the cells in the order in which they began, and the complete deals of each.
+    """All that a store holds: the complete deals of each cell, in the order in which the cells began.
 
     Raises:
         ValueError: the folder is no store, or it is damaged.
@@ -370,101 +273,91 @@ def read_store(folder: Path) -> list[tuple[Cell, Match]]:
     import_pyarrow()
     if not read_cells(folder):
         raise ValueError(f"{checks.shown_path(folder)} is not a store of games: it has no {CELLS}")
-    found = []
-    for results in read_results(folder).values():
-        games = int(results.done.nonzero()[0].max(initial=-1)) + 1
-        cell = dataclasses.replace(results.cell, deals=max(1, -(-games // results.cell.games_per_deal)))
-        match = results.match(cell)
-        if match is not None:
-            found.append((cell, match))
-    return found
+    store, matches = Store(), []
+    for cell, table in read_tables(folder).values():
+        store.add(cell, table)
+        matches.append(store.match(cell))
+    return [match for match in matches if match is not None]
 
 
-def read_results(folder: Path) -> dict[str, Results]:
-    """What the parts of a store hold, by the ids of cells. Raises ValueError if it is damaged."""
+def read_tables(folder: Path) -> dict[str, tuple[Cell, Table]]:
+    """What the parts of a store hold, by the ids of cells: each with as many deals as were begun, and its games.
+
+    Raises:
+        ValueError: it is damaged, or of an earlier version.
+    """
     parts = parts_of(folder)  # before the cells, to which another process may be adding
     forms = read_cells(folder)
     if forms:
         read_provenance(folder)  # refuses stores of earlier versions
-    found = {key: Results(cell_of(form, 1)) for key, form in forms.items()}
+    cells = {key: cell_of(form, 1) for key, form in forms.items()}
+    tables: dict[str, list[Table]] = {}
     for name in parts:
-        for cell, played in read_part(folder, name, found):
-            found[cell.id].add(played)
+        for key, table in read_part(folder, name, cells):
+            tables.setdefault(key, []).append(table)
+    found = {}
+    for key, cell in cells.items():
+        if key in tables:
+            table = Table.joined(tables[key])
+            deals = 1 + int(table.rows["block"].max())
+            found[key] = dataclasses.replace(cell, deals=deals), table
     return found
 
 
-# --- tables ---
+# --- writing ---
 
 
-def row_table(played: Sequence[tuple[Cell, Played]]) -> Any:
-    """The rows of chunks, by `ROW_COLUMNS`."""
-    ids, agents = _places(cell.id for cell, _ in played), _places(name for cell, _ in played for name in cell.names)
-    parts: dict[str, list[np.ndarray]] = {name: [] for name in ROW_COLUMNS if name not in ("action", "fault")}
-    faults: dict[int, LostGame] = {}  # by row
-    rows = 0
-    for cell, part in played:
-        count, seats = part.final.shape
-        games = cell.games(part.first, count)
-        parts["cell"].append(np.full(count * seats, ids[cell.id]))
-        parts["agent"].append(np.array([agents[name] for name in cell.names])[games.seats].ravel())
-        parts["seat"].append(np.tile(np.arange(seats), count))
-        parts["margin"].append((part.final - part.final.mean(axis=1, keepdims=True)).ravel())
-        for name, values in (
-            ("game", games.number),
-            ("block", games.block),
-            ("deal", games.deal),
-            ("seating", games.seating),
-        ):
-            parts[name].append(np.repeat(values, seats))
-        for name in ("final", "place", "win_share", "clients"):
-            parts[name].append(getattr(part, name).ravel())
-        faults |= {rows + (lost.game - part.first) * seats + lost.seat: lost for lost in part.lost}
-        rows += count * seats
-    columns = {name: _column(np.concatenate(values), ROW_COLUMNS[name][0]) for name, values in parts.items()}
-    columns["cell"], columns["agent"] = _strings(columns["cell"], ids), _strings(columns["agent"], agents)
-    for name, of in (("action", "action"), ("fault", "reason")):
-        columns[name] = _sparse(rows, {row: getattr(lost, of) for row, lost in faults.items()})
-    return import_pyarrow().table({name: columns[name] for name in ROW_COLUMNS})
-
-
-def time_table(played: Sequence[tuple[Cell, Played]]) -> Any:
-    """The times of chunks: a row for each cell and agent. `histogram`: numbers of turns by time, between `times.EDGES`."""
-    sums: dict[tuple[str, int], DecisionTimes] = {}
-    for cell, part in played:
-        for player, times in enumerate(part.times):
-            sums.setdefault((cell.id, player), DecisionTimes()).add(times)
+def row_table(waiting: Sequence[tuple[Cell, Table]]) -> Any:
+    """The rows of games, as in a file."""
     pyarrow = import_pyarrow()
+    rows = np.concatenate([table.rows.ravel() for _, table in waiting])
+    margins = [table.rows["final"] - table.rows["final"].mean(axis=1, keepdims=True) for _, table in waiting]
+    names = list(dict.fromkeys(name for cell, _ in waiting for name in cell.names))
+    agents = [np.array([names.index(name) for name in cell.names])[table.rows["agent"]] for cell, table in waiting]
+    faults = dict[int, LostGame]()  # by row
+    first = 0
+    for _, table in waiting:
+        places = dict(
+            zip(table.games.tolist(), range(first, first + table.rows.size, table.rows.shape[1]), strict=True)
+        )
+        faults |= {places[game] + lost.seat: lost for game, lost in table.faults.items()}
+        first += table.rows.size
+    columns = {
+        "cell": _cell_column(waiting),
+        **{name: pyarrow.array(np.ascontiguousarray(rows[name])) for name in COLUMNS},
+        "margin": pyarrow.array(_joined(margins)),
+        "action": _sparse(len(rows), {row: lost.action for row, lost in faults.items()}),
+        "fault": _sparse(len(rows), {row: lost.reason for row, lost in faults.items()}),
+    }
+    columns["agent"] = pyarrow.DictionaryArray.from_arrays(_joined(agents).astype(np.int32), names)
+    return pyarrow.table(columns)
+
+
+def time_table(waiting: Sequence[tuple[Cell, Table]]) -> Any:
+    """The times of games: a row for each cell and agent. `histogram`: numbers of turns between `table.EDGES`."""
+    sums: dict[tuple[str, int], DecisionTimes] = {}
+    for cell, table in waiting:
+        for player, times in enumerate(table.times):
+            sums.setdefault((cell.id, player), DecisionTimes()).add(times)
     rows = [
-        {
-            "cell": cell,
-            "player": player,
-            "decisions": times.decisions,
-            "turns": times.turns,
-            "seconds": times.seconds,
-            "histogram": times.histogram.tolist(),
-        }
+        {"cell": cell, "player": player, **vars(times), "histogram": times.histogram.tolist()}
         for (cell, player), times in sums.items()
     ]
-    return pyarrow.Table.from_pylist(rows)
+    return import_pyarrow().Table.from_pylist(rows)
 
 
-def account_table(played: Sequence[tuple[Cell, Played]]) -> Any:
-    """The accounts of chunks: a row for each game and seat, a column for each source, use and way to spend; None without any."""
-    kept = [(cell, part, part.accounts) for cell, part in played if part.accounts is not None]
+def account_table(waiting: Sequence[tuple[Cell, Table]]) -> Any:
+    """The accounts of games: a row for each game and seat, a column for each source, use and way to spend; None without any."""
+    kept = [(cell, table) for cell, table in waiting if table.accounts is not None]
     if not kept:
         return None
-    ids = _places(cell.id for cell, *_ in kept)
-    sizes = [accounts.size for _, _, accounts in kept]
-    games = [np.repeat(np.arange(len(accounts)) + part.first, accounts.shape[1]) for _, part, accounts in kept]
-    seats = [np.tile(np.arange(accounts.shape[1]), len(accounts)) for _, _, accounts in kept]
-    columns = {
-        "cell": _strings(_column(np.repeat([ids[cell.id] for cell, *_ in kept], sizes), "int32"), ids),
-        "game": _column(np.concatenate(games), "int32"),
-        "seat": _column(np.concatenate(seats), "int8"),
-    }
+    pyarrow = import_pyarrow()
+    books = np.concatenate([table.accounts.ravel() for _, table in kept if table.accounts is not None])
+    columns = {"cell": _cell_column(kept)}
+    columns |= {name: pyarrow.array(_joined([table.rows[name] for _, table in kept])) for name in ("game", "seat")}
     for name, (field, place) in ACCOUNT_COLUMNS.items():
-        columns[name] = _column(np.concatenate([accounts[field][..., place].ravel() for *_, accounts in kept]), "int32")
-    return import_pyarrow().table(columns)
+        columns[name] = pyarrow.array(np.ascontiguousarray(books[field][:, place]))
+    return pyarrow.table(columns)
 
 
 ACCOUNT_COLUMNS: Final = {  # the field of `ACCOUNTS` and the place in it, by the name of the column
@@ -474,17 +367,15 @@ ACCOUNT_COLUMNS: Final = {  # the field of `ACCOUNTS` and the place in it, by th
 }
 
 
-def _places(names: Iterable[str]) -> dict[str, int]:
-    """A number for each different name, in order."""
-    return {name: number for number, name in enumerate(dict.fromkeys(names))}
+def _cell_column(waiting: Sequence[tuple[Cell, Table]]) -> Any:
+    """The cell of each row."""
+    ids, codes = np.unique([cell.id for cell, _ in waiting], return_inverse=True)
+    codes = np.repeat(codes, [table.rows.size for _, table in waiting]).astype(np.int32)
+    return import_pyarrow().DictionaryArray.from_arrays(codes, ids.tolist())
 
 
-def _column(values: np.ndarray, kind: str) -> Any:
-    return import_pyarrow().array(values.astype("int32" if kind == "dictionary" else kind))
-
-
-def _strings(codes: Any, names: dict[str, int]) -> Any:
-    return import_pyarrow().DictionaryArray.from_arrays(codes, list(names))
+def _joined(parts: Sequence[np.ndarray]) -> np.ndarray:
+    return np.concatenate([part.ravel() for part in parts])
 
 
 def _sparse(rows: int, values: dict[int, str]) -> Any:
@@ -505,23 +396,25 @@ def as_parquet(table: Any) -> bytes:
 # --- reading ---
 
 
-def read_part(folder: Path, name: str, found: dict[str, Results]) -> Iterator[tuple[Cell, Played]]:
-    """The chunks of one part, of the cells of `found`. Raises ValueError if it is damaged."""
-    rows = _read(folder / ROWS / name, list(ROW_COLUMNS))
+def read_part(folder: Path, name: str, cells: dict[str, Cell]) -> Iterator[tuple[str, Table]]:
+    """The games of one part by the ids of their cells. Raises ValueError if it is damaged."""
+    rows = _by_cell(_read(folder / ROWS / name, list(ROW_COLUMNS)))
+    books = _by_cell(_read(folder / ACCOUNT_ROWS / name, ["cell", "game", "seat", *ACCOUNT_COLUMNS]))
     times = _times(folder / TIMES / name)
-    accounts = _read(folder / ACCOUNT_ROWS / name, ["cell", "game", "seat", *ACCOUNT_COLUMNS])
-    of_rows, of_books = _by_cell(rows), _by_cell(accounts)
-    for key, mine in of_rows.items():
-        cell = found[key].cell
-        for part in _chunks(cell, mine, of_books.get(key, {}), str(folder / ROWS / name)):
-            part.times = [times.pop((key, player), DecisionTimes()) for player in range(len(cell.players))]
-            yield cell, part
+    for key, columns in rows.items():
+        cell = cells[key]
+        table = _table(cell, columns, str(folder / ROWS / name))
+        table.times = [times.get((key, player), DecisionTimes()) for player in range(len(cell.players))]
+        if cell.accounts:
+            table.accounts = _accounts(books[key], cell.game.num_players)
+        yield key, table
 
 
 def _by_cell(columns: dict[str, np.ndarray]) -> dict[str, dict[str, np.ndarray]]:
-    """The columns of each cell, in the order of their first rows."""
+    """The columns of each cell, ordered by game and seat; the cells in the order of their first rows."""
     keys, first, codes = np.unique(columns.get("cell", []), return_index=True, return_inverse=True)
-    rows = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
+    order = np.lexsort((columns["seat"], columns["game"], codes)) if len(keys) else np.zeros(0, np.int64)
+    rows = np.split(order, np.cumsum(np.bincount(codes))[:-1])
     return {str(keys[k]): {name: part[rows[k]] for name, part in columns.items()} for k in np.argsort(first)}
 
 
@@ -547,43 +440,27 @@ def _times(path: Path) -> dict[tuple[str, int], DecisionTimes]:
     return found
 
 
-def _chunks(cell: Cell, rows: dict[str, np.ndarray], books: dict[str, np.ndarray], where: str) -> Iterator[Played]:
-    """The games of a cell in runs of consecutive numbers."""
+def _table(cell: Cell, columns: dict[str, np.ndarray], where: str) -> Table:
+    """The games of a cell in a part. Raises ValueError unless deals and seats are those of the cell."""
     seats = cell.game.num_players
-    order = np.lexsort((rows["seat"], rows["game"]))
-    rows = {name: values[order].reshape(-1, seats) for name, values in rows.items()}
-    numbers = rows["game"][:, 0]
-    accounts = _accounts(books, seats) if cell.accounts else None
-    for run in np.split(np.arange(len(numbers)), np.flatnonzero(np.diff(numbers) != 1) + 1):
-        first = int(numbers[run[0]])
-        games = cell.games(first, len(run))
-        names = np.array(cell.names)[games.seats]
-        wanted = {name: getattr(games, name)[:, None] for name in ("deal", "block", "seating")}
-        for column, values in {**wanted, "seat": np.arange(seats), "agent": names}.items():
-            if (rows[column][run] != values).any():  # another version may deal and seat in another way
-                raise ValueError(f"{where} has other deals or seats than its cells say")
-        lost = [
-            LostGame(
-                agent=int(games.seats[index, seat]),
-                name=str(names[index, seat]),
-                seat=int(seat),
-                game=first + int(index),
-                block=int(games.block[index]),
-                seating=int(games.seating[index]),
-                action=str(rows["action"][run[index], seat]),
-                reason=str(rows["fault"][run[index], seat]),
-            )
-            for index, seat in np.argwhere(rows["fault"][run] != None)  # noqa: E711 -- of every entry
-        ]
-        final, place, clients, share = (rows[name][run] for name in ("final", "place", "clients", "win_share"))
-        yield Played(
-            first, final, place, clients, share, lost, [], accounts=None if accounts is None else accounts[run]
-        )
+    rows = cell.rows(columns["game"][::seats].astype(np.int64))
+    flat, names = rows.reshape(-1), np.array(cell.names)
+    known = {name: flat[name] for name in COLUMNS if name not in RESULTS} | {"agent": names[flat["agent"]]}
+    if any((columns[name] != values).any() for name, values in known.items()):
+        raise ValueError(
+            f"{where} has other deals or seats than its cells say"
+        )  # another version may deal and seat in another way
+    for name in RESULTS:
+        flat[name] = columns[name]
+    lost = [
+        lost_game(cell, flat[row], str(columns["action"][row]), str(columns["fault"][row]))
+        for row in np.flatnonzero(columns["fault"] != None)  # noqa: E711 -- of every entry
+    ]
+    return Table(rows, [], {fault.game: fault for fault in lost})
 
 
-def _accounts(books: dict[str, np.ndarray], seats: int) -> np.ndarray:
-    order = np.lexsort((books["seat"], books["game"]))
-    accounts = np.zeros(len(order), ACCOUNTS)
+def _accounts(columns: dict[str, np.ndarray], seats: int) -> np.ndarray:
+    accounts = np.zeros(len(columns["game"]), ACCOUNTS)
     for name, (field, place) in ACCOUNT_COLUMNS.items():
-        accounts[field][:, place] = books[name][order]
+        accounts[field][:, place] = columns[name]
     return accounts.reshape(-1, seats)

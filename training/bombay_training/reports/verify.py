@@ -13,11 +13,11 @@ import numpy as np
 from bombay_agents import make
 from bombay_env.checks import shown_path
 from bombay_training.matches.cells import Cell, Chunk
-from bombay_training.matches.play import Played
 from bombay_training.matches.provenance import read_provenance, revision, write_provenance
 from bombay_training.matches.results import Match
 from bombay_training.matches.run import Engine, Here
-from bombay_training.matches.store import COMPARED, digest, read_store
+from bombay_training.matches.store import digest, read_matches
+from bombay_training.matches.table import RESULTS, Table
 
 GAMES: Final = 200
 
@@ -68,23 +68,23 @@ def verify(
         ValueError: the folder is no store, it is damaged, or an agent cannot play.
         OSError: the revision cannot be written into the store.
     """
-    found = read_store(folder)
-    clocked = sorted(filter(_by_the_clock, {str(player) for cell, _ in found for player in cell.players}))
-    kept = [(cell, match) for cell, match in found if not set(map(str, cell.players)) & set(clocked)]
-    total = sum(match.num_games for _, match in kept)
-    if not total:
+    found = read_matches(folder)
+    clocked = sorted(filter(_by_the_clock, {spec for match in found for spec in match.agents}))
+    kept = [match for match in found if not set(match.agents) & set(clocked)]
+    if not kept:
         raise ValueError(f"{shown_path(folder)} has no games to play again")
-    chosen = _sample([match.num_games for _, match in kept], games, np.random.default_rng(seed))
+    chosen = _sample([match.num_games for match in kept], games, np.random.default_rng(seed))
     provenance = read_provenance(folder)
     differences = [f"{spec} has changed since its games" for spec in provenance.changed()]
     jobs, begin = [], 0
-    for cell, match in kept:
+    for match in kept:
+        cell = match.cell
         mine = chosen[(begin <= chosen) & (chosen < begin + match.num_games)] - begin
         begin += match.num_games
         if mine.size:
             size = cell.chunk_size([make(str(player)) for player in cell.players])
             jobs += [(cell, Chunk(int(game), 1, (int(game) // size,))) for game in mine]
-    matches = {cell.id: match for cell, match in kept}
+    matches = {match.cell.id: match for match in kept}
     for cell, game in _unequal(jobs, matches, engine or Here(), progress or (lambda games: None)):
         lineup = ", ".join(map(str, cell.lineup))
         differences.append(f"game {game} of {lineup} with {cell.game.num_players} players has another result")
@@ -92,7 +92,7 @@ def verify(
         revisions = [*provenance.revisions, revision()]
         write_provenance(folder, provenance.model_copy(update={"revisions": revisions}))
     played_by = read_provenance(folder).revisions[-1]
-    return Verification(len(chosen), tuple(differences), tuple(clocked), played_by, digest(match for _, match in found))
+    return Verification(len(chosen), tuple(differences), tuple(clocked), played_by, digest(found))
 
 
 def _sample(sizes: list[int], games: int, rng: np.random.Generator) -> np.ndarray:
@@ -112,25 +112,23 @@ def _unequal(
 ) -> list[tuple[Cell, int]]:
     """The games with other results. Where a game alone differs, its chunk is played whole: an agent may draw by the chunk."""
     suspects = [
-        (cell, played.first)
-        for cell, played in engine.play(iter(jobs), progress)
-        if not _equal(matches[cell.id], played)
+        (cell, int(table.games[0]))
+        for cell, table in engine.play(iter(jobs), progress)
+        if not _equal(matches[cell.id], table)
     ]
     found = []
     for cell, game in sorted(suspects, key=lambda suspect: (suspect[0].id, suspect[1])):
         size = cell.chunk_size([make(str(player)) for player in cell.players])
         first = game // size * size
         whole = Chunk(first, min(size, cell.num_games - first), (game // size,))
-        for _, played in engine.play(iter([(cell, whole)]), lambda games: None):
-            if not _equal(matches[cell.id], played):
+        for _, table in engine.play(iter([(cell, whole)]), lambda games: None):
+            if not _equal(matches[cell.id], table):
                 found.append((cell, game))
     return found
 
 
-def _equal(match: Match, played: Played) -> bool:
+def _equal(match: Match, table: Table) -> bool:
     """Whether games have the results of the match, faults included."""
-    games = slice(played.first, played.first + len(played.final))
-    faults = [(lost.game, lost.seat) for lost in match.faults if games.start <= lost.game < games.stop]
-    return faults == [(lost.game, lost.seat) for lost in played.lost] and all(
-        np.array_equal(getattr(match, name)[games], getattr(played, name)) for name in COMPARED
-    )
+    before = match.table.take(table.games)
+    faults, played = (sorted((lost.game, lost.seat) for lost in part.faults.values()) for part in (before, table))
+    return faults == played and all((before.rows[name] == table.rows[name]).all() for name in RESULTS)

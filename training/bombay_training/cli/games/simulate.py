@@ -25,7 +25,7 @@ from bombay_training.datasets.decisions import View, all_decisions
 from bombay_training.evaluation import arena as arenas
 from bombay_training.extras import missing_extra
 from bombay_training.matches import statistics
-from bombay_training.matches.results import LostGame
+from bombay_training.matches.table import LostGame
 from bombay_training.rich_tables import cell, new_table
 
 Writer = Callable[[Path, Iterable[Record]], str]  # writes records to a path, and says what is there now

@@ -26,7 +26,8 @@ import numpy as np
 from bombay_agents import make
 from bombay_env.agent import Agent, describe_error
 from bombay_training.matches.cells import Cell, Chunk
-from bombay_training.matches.play import Played, play, unanswered
+from bombay_training.matches.play import play, unanswered
+from bombay_training.matches.table import Table
 
 SPAWN: Final = multiprocessing.get_context("spawn")
 ONE_THREAD: Final = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -52,7 +53,7 @@ class Here:
         self.agents: Sequence[Agent] = ()
         self.warm: set[int] = set()
 
-    def play(self, jobs: Iterable[Job], progress: Callable[[float], None]) -> Iterator[tuple[Cell, Played]]:
+    def play(self, jobs: Iterable[Job], progress: Callable[[float], None]) -> Iterator[tuple[Cell, Table]]:
         """As `WorkerPool.play`, in order."""
         for cell, chunk in jobs:
             if cell is not self.cell:
@@ -108,7 +109,7 @@ class WorkerPool:
             worker.end()
         self.running = []
 
-    def play(self, jobs: Iterable[Job], progress: Callable[[float], None]) -> Iterator[tuple[Cell, Played]]:
+    def play(self, jobs: Iterable[Job], progress: Callable[[float], None]) -> Iterator[tuple[Cell, Table]]:
         """Play chunks; their results in any order.
 
         Args:
@@ -130,7 +131,7 @@ class WorkerPool:
                 self.running.remove(worker)
                 worker.end()
 
-    def _play(self, queue: "deque[_Task]", progress: Callable[[float], None]) -> Iterator[tuple[Cell, Played]]:
+    def _play(self, queue: "deque[_Task]", progress: Callable[[float], None]) -> Iterator[tuple[Cell, Table]]:
         while queue or any(worker.task for worker in self.running):
             self._start_workers(queue)
             busy = [worker for worker in self.running if worker.task]
@@ -155,7 +156,7 @@ class WorkerPool:
 
     def _replace(
         self, worker: "_Worker", queue: "deque[_Task]", progress: Callable[[float], None]
-    ) -> Iterator[tuple[Cell, Played]]:
+    ) -> Iterator[tuple[Cell, Table]]:
         """End a worker that is gone or overdue. Its chunk is put back, whole or in games; a game that is to blame is lost."""
         code, task = worker.end(), worker.task
         if task is None or not worker.ready:
@@ -239,7 +240,7 @@ class _Worker:
             self.pipe.send(task.chunk)
         self.cell = task.cell
 
-    def receive(self, progress: Callable[[float], None], turn_limit: float | None) -> Played | None:
+    def receive(self, progress: Callable[[float], None], turn_limit: float | None) -> Table | None:
         """Receive one message; returns the chunk's result when that arrives."""
         try:
             kind, *content = self.pipe.recv()

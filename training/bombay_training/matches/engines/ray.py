@@ -15,7 +15,7 @@ from bombay_env.agent import describe_error
 from bombay_training.extras import missing_extra
 from bombay_training.matches.cells import Cell, Chunk
 from bombay_training.matches.engines.local import ATTEMPTS, ONE_THREAD, Here, Job
-from bombay_training.matches.play import Played
+from bombay_training.matches.table import Table
 
 T = TypeVar("T")
 
@@ -53,7 +53,7 @@ class RayEngine:
     def __exit__(self, *_: object) -> None:
         self.ray.shutdown()
 
-    def play(self, jobs: Iterable[Job], progress: Callable[[float], None]) -> Iterator[tuple[Cell, Played]]:
+    def play(self, jobs: Iterable[Job], progress: Callable[[float], None]) -> Iterator[tuple[Cell, Table]]:
         """Play chunks; their results in any order.
 
         Args:
@@ -140,7 +140,7 @@ def import_ray() -> Any:
 _here = Here()  # keeps the agents of the last cell
 
 
-def play_chunk(cell: Cell, chunk: Chunk) -> Played:
+def play_chunk(cell: Cell, chunk: Chunk) -> Table:
     """Play a chunk in this process."""
     if _here.cell is not None and _here.cell.id == cell.id:
         cell = _here.cell

@@ -183,7 +183,7 @@ def make_report(
             word = "none: too many faults" + ("" if _too_faulty(match) else " by the unchanged rules")
             excluded.append(row | {"verdict": {"word": word, "reading": word}})
             continue
-        kept = _games(match, match.played_out)
+        kept = match.take(match.played_out)
         row |= _summary(setting, kept, confidence)
         if setting.change:
             _enter_effect(row, base, match, confidence)
@@ -236,12 +236,6 @@ def _about(setting: Setting, match: Match) -> dict[str, Any]:
 
 def _too_faulty(match: Match) -> bool:
     return FaultCount(match.num_games, len(match.faults)).unreliable
-
-
-def _games(match: Match, kept: np.ndarray) -> Match:
-    """The games of a match that are `kept`, (G,) bool, none of which ended by a fault."""
-    arrays = ("deal", "block", "seating", "seats", "final", "win_share", "place", "clients", "accounts")
-    return dataclasses.replace(match, faults=(), **{name: getattr(match, name)[kept] for name in arrays})
 
 
 def _judge(family: Sequence[Judged], error: float) -> list[tuple[dict[str, Any], verdicts.Verdict]]:
@@ -318,7 +312,7 @@ def _enter_effect(row: dict[str, Any], base: Match, match: Match, confidence: fl
     """Enter the effect of a changed rule: the differences of its games from those of `base`, the same deals unchanged."""
     seats = match.final.shape[1]
     both = base.played_out[: match.num_games] & match.played_out
-    base, match = _games(base, np.flatnonzero(both)), _games(match, both)
+    base, match = base.take(np.flatnonzero(both)), match.take(both)
     shares, no_shares = share_changes(base.win_share, match.win_share, confidence)
     margins, no_margins = mean_changes(base.margin, match.margin, comparisons(seats), confidence)
     finals, _ = mean_changes(base.final, match.final, seats, confidence)
