@@ -33,8 +33,6 @@ MATCH_GAMES: Final = np.uint64(1005)  # numbers that tell the games of a match a
 REDRAWN_DEALS: Final = np.uint64(1006)  # of games that redraw their set-up or their restocks
 REDRAWN_GAMES: Final = np.uint64(1007)  # keys of the agents' randomness in games that redraw it
 SEATINGS: Final = np.uint64(1008)  # circular orders of a line-up, by deal
-REGRET_DEALS: Final = np.uint64(1103)
-REGRET_SCRUBS: Final = np.uint64(1104)
 
 # Games with people and language models, keyed by the seed of the game.
 TABLE: Final = np.uint64(1201)  # seeds of the generators of the agents, and of the copies that they get

@@ -17,7 +17,6 @@ from bombay_agents.search.agent import SearchAgent
 from bombay_agents.turns.agent import TurnAgent
 from bombay_env import Game, Rules, streams
 from bombay_training import variants
-from bombay_training.evaluation import regret
 from bombay_training.learners.best_response import BestResponseRun, BestResponseSettings
 from bombay_training.learners.zero import ZeroRun, ZeroSettings
 from bombay_training.matches.cells import Cell, Seating
@@ -225,18 +224,6 @@ def test_successive_parts_of_a_match_share_no_deal_and_no_randomness():
         parts.append((new, drawn, seeds))
     for stream in zip(*parts, strict=True):
         assert_disjoint(stream)
-
-
-def test_regret_takes_each_position_from_another_game_and_asks_with_other_keys():
-    game, listener = variant(2, sets=1, turns_per_set=1), Listener()
-    sample = list(regret.endings(game, 3, 1, 10**6, seed=1))
-    assert not repeated(int(ending.state["seed"][0]) for ending in sample)
-    regret.regrets(game, [listener], sample, seed=1)
-    drawn, seeds = listener.take()
-    assert len(drawn) >= 3
-    assert not repeated(drawn)
-    assert not repeated(seeds)
-    assert not {int(ending.state["seed"][0]) for ending in sample} & set(seeds)
 
 
 # --- Environments ---

@@ -2,7 +2,7 @@
 
 This works only where no restock is due any more, so that there is no chance, and where few turns are left: a turn has some two
 dozen outcomes. A seat wants the largest share of the win, then the largest margin in rupees; ties go to the outcome that
-`turns/enumeration.py` finds first. This is the ground truth that `bombay_training/evaluation/regret.py` compares agents with.
+`turns/enumeration.py` finds first.
 """
 
 from typing import Final, NamedTuple

@@ -24,7 +24,6 @@ from bombay_training.cli.evaluate.balance import balance
 from bombay_training.cli.evaluate.gate import gate
 from bombay_training.cli.evaluate.leaderboard import leaderboard
 from bombay_training.cli.evaluate.ratings import ratings
-from bombay_training.cli.evaluate.regret import regret
 from bombay_training.cli.evaluate.run import run
 from bombay_training.cli.evaluate.tracks import tracks
 from bombay_training.cli.evaluate.verify import verify
@@ -57,7 +56,7 @@ class Command(TyperCommand):
 
 COMMANDS = {
     "Games": (play, watch, simulate, replay, mcp),
-    "Evaluation": (arena, gate, run, ratings, leaderboard, card, verify, audit, regret, balance),
+    "Evaluation": (arena, gate, run, ratings, leaderboard, card, verify, audit, balance),
     "Training": (track, tracks, curve),
     "Project": (warm_up,),
 }

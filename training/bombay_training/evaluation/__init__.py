@@ -1,1 +1,1 @@
-"""How strong an agent is, and whether it plays fair: arena, gate, ratings, audit, card, regret."""
+"""How strong an agent is, and whether it plays fair: arena, gate, ratings, audit, card."""
