@@ -2,7 +2,6 @@
 
 import itertools
 import json
-from collections import Counter
 
 import numpy as np
 import pytest
@@ -11,7 +10,6 @@ from bombay_env import Game, Rules
 from bombay_env.registry import knowledge
 from bombay_training.evaluation import card
 from bombay_training.evaluation.audit import AuditReport
-from bombay_training.evaluation.meta_game import meta_game, mixture_in_words
 from bombay_training.evaluation.ratings import rate
 from bombay_training.matches.cells import Cell
 from bombay_training.matches.published import MACHINE, publish, study_of
@@ -23,7 +21,6 @@ from bombay_training.reports import leaderboard
 from helpers.command import in_this_process
 from helpers.matches import edited, made_match
 from helpers.refusal import refusal
-from helpers.seatings import rotations
 
 pytest.importorskip("pyarrow", reason="needs the extra `data`")
 
@@ -57,72 +54,6 @@ def store(tmp_path_factory):
     return folder / "store"
 
 
-# --- the game of choosing an agent ---
-
-
-def contest(odds, seats=3):
-    """Matches of every line-up, some 200 games each, in which agents win in proportion to `odds(agent, line-up)`."""
-    count, game, rng, matches = seats, Game(Rules(seats)), np.random.default_rng(0), []
-    for lineup in itertools.combinations_with_replacement("abc", count):
-        agents = tuple(dict.fromkeys(lineup))
-        seats = np.array([agents.index(name) for name in lineup])[rotations(count)]
-        seats = np.tile(seats, (-(-200 // count), 1))
-        names = np.array(agents)[seats]
-        weights = np.array([[odds(own, Counter(row)) for own in row] for row in names.tolist()])
-        winner = (rng.random((len(seats), 1)) < np.cumsum(weights / weights.sum(axis=1, keepdims=True), axis=1)).argmax(
-            axis=1
-        )
-        columns = {"win_share": np.eye(count)[winner], "place": np.ones_like(seats), "deal": np.arange(len(seats))}
-        matches.append(made_match(game, lineup, seats, np.arange(len(seats)), **columns))
-    return matches
-
-
-def test_pairs_are_no_line_up_of_the_game_of_choosing_an_agent():
-    """Their win share is the sum of two seats."""
-    matches = contest(lambda own, lineup: 1.0, seats=4)
-    pair = next(match for match in matches if match.lineup == ("a", "a", "b", "b"))
-    pairs = edited(pair, format="2v2")
-    assert meta_game([*matches, pairs]) == meta_game(matches)
-
-
-def test_a_cycle_is_found_and_no_agent_is_left_alone():
-    beats = {"a": "b", "b": "c", "c": "a"}
-    found = meta_game(contest(lambda own, table: 1 + 5 * table[beats[own]]))
-    assert found["cycles"] == [["a", "b", "c"]]
-    assert all(min(mixture) > 0.1 for mixture in found["resting"])
-    assert found["games"] == 10 * 201
-
-
-def test_an_agent_that_beats_all_others_is_what_remains():
-    found = meta_game(contest(lambda own, table: {"a": 1, "b": 4, "c": 2}[own]))
-    assert found["cycles"] == []
-    assert found["resting"] == [[0, 1, 0]]
-    assert mixture_in_words(found["agents"], found["resting"][0]) == "100 % `b`"
-    against = found["against"][1][0]
-    assert against["low"] < 4 / 6 < against["high"]
-    assert found["against"][1][1] is None
-    assert json.dumps(found)
-
-
-def test_a_cycle_on_which_the_replicator_never_rests_is_no_mixture():
-    wins = {("a", "b"): 0.7, ("b", "c"): 0.6, ("c", "a"): 0.8}
-
-    def odds(own, table):
-        (other,) = (table - Counter(own)).keys() or (own,)
-        return wins.get((own, other), 1 - wins.get((other, own), 0.5))
-
-    found = meta_game(contest(odds, seats=2))
-    assert len(found["cycles"]) == 1
-    assert (found["resting"], found["unsettled"]) == ([], 4)
-    assert "lead from 4 starts to no rest (4 starts)." in leaderboard._choosing(found)
-
-
-def test_without_every_line_up_there_is_no_such_game():
-    matches = contest(lambda own, table: 1)
-    assert meta_game(matches[1:]) is None
-    assert meta_game([match for match in matches if len(match.agents) == 3]) is None
-
-
 # --- leaderboard ---
 
 
@@ -154,7 +85,6 @@ def test_the_leaderboard_has_every_agent_and_what_it_says_adds_up(league):
     ahead = {(part["agent"], part["other"]): part["ahead"] for part in count["ahead"]}
     assert len(ahead) == 12
     assert all(abs(part + ahead[other, one] - 1) < 1e-12 for (one, other), part in ahead.items())
-    assert [game["agents"] for game in data["meta_games"]] == [["random", "greedy", "planner-v1"]]
     text = leaderboard.page(data, league, "chart.png")
     assert "Times were measured on one core, today." in text
     for row in count["agents"]:

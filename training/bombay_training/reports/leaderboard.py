@@ -18,7 +18,6 @@ from bombay_env import Game, Rules
 from bombay_env.registry import knowledge
 from bombay_training import figures
 from bombay_training.evaluation.choice_models import rated
-from bombay_training.evaluation.meta_game import meta_game, mixture_in_words
 from bombay_training.evaluation.ratings import Ratings, check_cells, rate
 from bombay_training.matches.published import MACHINE, anchors_of, matches_of_study, study_of, times_are_published
 from bombay_training.matches.results import Match
@@ -31,7 +30,8 @@ NEAR: Final = 2.0  # ratings that are near 0
 LETTER, LINE = 4.9, 9.0  # width of a letter and height of a line in the chart, in points
 BAR = 3.0  # half the width of an interval there
 METHOD: Final = """
-For each number of players, a table lists the agents by rank:
+For each number of players, a table lists the agents by rank. It counts games of different agents; `bombay ratings` also counts
+those with several copies of an agent.
 
 - `rating`: the strength in a model of who wins. An agent wins with a probability of exp(rating) divided by the sum over all
   seats, adjusted for the seats (a conditional logit). So +1 multiplies an agent's weight by 2.7. A rating of 0 is the mean of
@@ -70,14 +70,12 @@ def league_data(folder: Path) -> dict[str, Any]:
     if len({match.game for match in matches}) > len(counts):
         raise ValueError("the store has games of different rules or boards; a leaderboard needs a store for each")
     groups = [[match for match in distinct if match.game.num_players == count] for count in counts]
-    games = [meta_game(rated([match for match in matches if match.game.num_players == count])) for count in counts]
     return {
-        "format": "bombay-leaderboard/1",
+        "format": "bombay-leaderboard/2",
         "games": sum(match.num_games for match in matches),
         "other_games": others,
         "standard": all(game == Game(Rules.official(game.num_players)) for game in {match.game for match in matches}),
         "counts": [_count_data(group, anchors, timed) for group in groups if group],
-        "meta_games": [game for game in games if game is not None],
     }
 
 
@@ -213,7 +211,6 @@ def page(data: dict[str, Any], folder: Path, chart: str) -> str:
         METHOD.format(zero=_zero(data)),
         *(_standings(count) for count in data["counts"]),
         _misfits(data),
-        *(_choosing(game) for game in data["meta_games"]),
         *(_crosses(count) for count in data["counts"]),
         *([_commands(release)] if release else []),
     ]
@@ -309,28 +306,6 @@ def _misfits(data: dict[str, Any]) -> str:
     ]
     columns = ["players", "agent", "others", "games", "win share", "predicted"]
     return f"## What ratings do not show\n\n{text}\n\n{markdown_table(columns, rows, {'agent', 'others'})}"
-
-
-def _choosing(game: dict[str, Any]) -> str:
-    """The section on cycles and mixtures of one number of players."""
-    agents, players = game["agents"], game["players"]
-    rows = [
-        [f"`{agent}`", *("–" if share is None else interval(share, "{:.2f}") for share in row)]
-        for agent, row in zip(agents, game["against"], strict=True)
-    ]
-    cycles = "; ".join(" → ".join(f"`{name}`" for name in (*cycle, cycle[0])) for cycle in game["cycles"])
-    found = f"Cycles of three: {cycles}." if cycles else "The intervals show no cycle of three."
-    ends = [mixture_in_words(agents, mixture) for mixture in game["resting"]]
-    ends += [f"no rest ({game['unsettled']} starts)"] if game["unsettled"] else []
-    text = (
-        f"Does A beat B, B beat C and C beat A? Every line-up of {len(agents)} agents at {players} players was played, also with "
-        f"several copies of an agent ({game['games']:,} games; those without copies are in the counts above too). The table has "
-        f"the win share of one copy of the row's agent against {players - 1} of the column's (par {1 / players:.2f}). {found} "
-        f"Replicator dynamics, in which players change to agents that win more, lead from {len(agents) + 1} starts to "
-        f"{'; or '.join(ends)}."
-    )
-    columns = ["agent", *(f"`{agent}`" for agent in agents)]
-    return f"## Cycles, {players} players\n\n{text}\n\n{markdown_table(columns, rows, {'agent'})}"
 
 
 def _crosses(count: dict[str, Any]) -> str:
