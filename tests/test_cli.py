@@ -267,8 +267,6 @@ def test_train_ends_with_an_agent_that_plays(learner, output, tmp_path, monkeypa
     output("arena", "net:path=run/agent.safetensors", "random", "--players", "2", "--blocks", 2)
     again = output("train", "resume", "run", "--blocks", 2)  # the run is over: only the table is played
     assert finals(again) == finals(data)
-    (row,) = output("curve", "run")["runs"]
-    assert (row["run"], row["updates"], list(row["win_shares"])) == ("run", 1, ["greedy", "planner-v1"])
 
 
 @pytest.mark.parametrize(("arguments", "word"), [((), "simulate"), (("train",), "best-response")])
@@ -321,9 +319,6 @@ def test_bare_commands_show_their_help(bombay, arguments, word):
         (["train", "resume", "nowhere"], ["nowhere", "settings.json"]),
         (["train", "resume", "nowhere", "--minutes", "9"], ["--minutes"]),
         (["balance", "--tier", "random", "--vary", "tolls=1", "--out", "study"], ["--vary", "unknown field 'tolls'"]),
-        (["curve", "nowhere"], ["nowhere", "metrics.jsonl"]),
-        (["curve", "one", "two"], ["--out", ".png"]),
-        (["curve", "one", "--out", "curve.pdf"], ["curve.pdf", ".png"]),
         (["dance"], ["dance"]),
     ],
 )

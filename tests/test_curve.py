@@ -11,6 +11,7 @@ pytest.importorskip("matplotlib", reason="needs the extra `analysis`")
 from bombay_training.cli.learn import training
 from bombay_training.learners import curve
 from bombay_training.learners.runs import run_files
+from docs.generate import picture
 
 
 def made(folder, updates=6, matches=(2, 6), players=(2, 4), **figures):
@@ -36,8 +37,6 @@ def test_a_run_is_read_up_to_its_incomplete_line(tmp_path):
     minutes, shares = run.points(f"{run_files.AGAINST}planner-v1")
     assert (minutes.tolist(), shares.tolist()) == ([2.0, 6.0], [0.1, 0.3])
     assert run.par == pytest.approx((1 / 2 + 1 / 4) / 2)
-    shares = {"greedy": 0.6, "planner-v1": 0.3}
-    assert run.summary() == {"run": "run", "updates": 6, "minutes": 6.0, "win_shares": shares}
 
 
 def test_the_figure_of_one_run_has_a_colour_per_reference_and_a_panel_per_metric(tmp_path):
@@ -69,6 +68,12 @@ def test_several_runs_are_named_by_their_folders_and_have_a_colour_each_unless_o
     assert colours == [curve.COLOURS[0]] * 4 + [curve.COLOURS[1]] * 2
     assert len(figure.axes[1].get_lines()) == 3
     assert len(curve.figure_of(found, metrics=False).axes) == 1
+
+
+def test_the_readme_shows_the_run_of_the_shipped_net_and_those_of_a_folder():
+    figure = picture.learning(picture.LONG_RUN.parent)
+    assert legend(figure.axes[0])[:3] == ["zero-long", "zero, 3 seeds", "ppo"]
+    assert len(figure.axes) == 1
 
 
 @pytest.mark.parametrize("settings", ['{"settings": {}}', "nonsense"])

@@ -34,7 +34,6 @@ from bombay_training.cli.games.replay import replay
 from bombay_training.cli.games.simulate import simulate
 from bombay_training.cli.games.watch import watch
 from bombay_training.cli.learn.best_response import best_response
-from bombay_training.cli.learn.curve import curve
 from bombay_training.cli.learn.learner import command_of
 from bombay_training.cli.learn.resume import resume
 from bombay_training.cli.learn.track import track
@@ -57,7 +56,7 @@ class Command(TyperCommand):
 COMMANDS = {
     "Games": (play, watch, simulate, replay, mcp),
     "Evaluation": (arena, gate, run, ratings, leaderboard, card, verify, audit, balance),
-    "Training": (track, tracks, curve),
+    "Training": (track, tracks),
     "Project": (warm_up,),
 }
 for panel, commands in COMMANDS.items():

@@ -69,15 +69,6 @@ class RunHistory:
         """The other metrics that can be drawn."""
         return [name for name in METRICS if name in self._names]
 
-    def summary(self) -> dict[str, Any]:
-        """Updates, minutes and the last win share against each reference, as plain JSON types."""
-        return {
-            "run": self.name,
-            "updates": self.lines[-1]["update"],
-            "minutes": self.lines[-1]["seconds"] / 60,
-            "win_shares": {name: float(self.points(run_files.AGAINST + name)[1][-1]) for name in self.references},
-        }
-
     @property
     def group(self) -> str:
         """The name without its seed: runs that differ in nothing else have the same colour."""
@@ -108,13 +99,13 @@ def _par(folder: Path) -> float | None:
     return None
 
 
-def draw(found: Sequence[RunHistory], file: Path, metrics: bool = True) -> None:
+def draw(found: Sequence[RunHistory], file: Path) -> None:
     """Draw runs into one PNG file, which is written atomically; see `figure_of`.
 
     Raises:
         OSError: the file cannot be written.
     """
-    figures.save_png(figure_of(found, metrics), file)
+    figures.save_png(figure_of(found), file)
 
 
 def figure_of(found: Sequence[RunHistory], metrics: bool = True) -> Figure:
