@@ -123,10 +123,8 @@ def figure_of(found: Sequence[RunHistory], metrics: bool = True) -> Figure:
 
 
 def _tidy(panel: Axes) -> Axes:
-    panel.spines[["top", "right"]].set_visible(False)
-    panel.grid(axis="y", alpha=0.25)
     panel.set_xlabel("minutes of learning")
-    return panel
+    return figures.tidy(panel, "y")
 
 
 def _win_shares(panel: Axes, found: Sequence[RunHistory]) -> None:

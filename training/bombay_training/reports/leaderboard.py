@@ -5,7 +5,6 @@ Needs SciPy and Matplotlib (extra `analysis`), so only the commands that use it 
 
 import dataclasses
 import itertools
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -361,15 +360,11 @@ def _probability(value: float) -> str:
 def draw(data: dict[str, Any]) -> Figure:
     """Rating against time per turn: a panel for each number of players. Agents without a bounded interval are left out."""
     counts = data["counts"]
-    rows = math.ceil(len(counts) / 2)
-    figure = Figure(figsize=(13, 5.2 * rows), layout="constrained")
-    panels = figure.subplots(rows, min(2, len(counts)), squeeze=False).ravel()
-    for panel, count in zip(panels, counts, strict=False):
+    figure, panels = figures.panels(len(counts), 6.5, 5.2)
+    for panel, count in zip(panels, counts, strict=True):
         _panel(panel, count)
-    for panel in panels[len(counts) :]:
-        panel.set_visible(False)
     figure.draw_without_rendering()  # now the panels have their places
-    for panel, count in zip(panels, counts, strict=False):
+    for panel, count in zip(panels, counts, strict=True):
         _label(panel, count["agents"])
     return figure
 
@@ -398,8 +393,6 @@ def _panel(panel: Axes, count: dict[str, Any]) -> None:
     panel.margins(x=0.25)
     panel.set_xlabel("milliseconds per turn")
     panel.set_ylabel("rating")
-    panel.grid(alpha=0.25)
-    panel.spines[["top", "right"]].set_visible(False)
 
 
 def _label(panel: Axes, agents: list[dict[str, Any]]) -> None:

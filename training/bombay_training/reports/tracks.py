@@ -202,11 +202,8 @@ def draw(curves: Sequence[dict[str, Any]]) -> Figure:
     """The curves: a panel for each track, two in a row."""
     tracks = list(dict.fromkeys(curve["track"] for curve in curves))
     learners = list(dict.fromkeys(curve["learner"] for curve in curves))
-    across = min(len(tracks), 2)
-    rows = (len(tracks) + 1) // 2
-    figure = Figure(figsize=(6.5 * across + 1, 4.6 * rows), layout="constrained")
-    for number, track in enumerate(tracks):
-        panel = figure.add_subplot(rows, across, number + 1)
+    figure, panels = figures.panels(len(tracks), 7, 4.6)
+    for track, panel in zip(tracks, panels, strict=True):
         for curve in curves:
             if curve["track"] == track:
                 columns = {
@@ -221,7 +218,5 @@ def draw(curves: Sequence[dict[str, Any]]) -> Figure:
         panel.set_title(figures.plain(track))
         panel.set_xlabel("decisions of all seats")
         panel.set_ylabel("score (0: as strong as the opponents)")
-        panel.grid(alpha=0.25)
-        panel.spines[["top", "right"]].set_visible(False)
         panel.legend(fontsize=8)
     return figure
