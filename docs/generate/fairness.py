@@ -1,49 +1,42 @@
 """The tables of docs/fairness.md, from the report of the project's study of balance."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from bombay_training.rich_tables import markdown_table
+from bombay_training.rich_tables import interval, markdown_table
 
 Data = dict[str, Any]
 
 
-def report(folder: Path) -> Data:
-    """The report in a folder. Raises OSError or ValueError if it is not there."""
+def _report(folder: Path) -> Data:
     data: Data = json.loads((folder / "report.json").read_text(encoding="utf-8"))
     return data
 
 
 def verdicts(folder: Path) -> str:
     """A row for each number of players: the headline, and each agent's verdict with its largest deviation."""
-    data = report(folder)
-    agents = list(dict.fromkeys(table["agent"] for table in data["tables"]))
-    rows = []
+    data = _report(folder)
+    found = {(table["players"], table["agent"]): table["verdict"] for table in data["tables"]}
+    agents, rows = list(dict.fromkeys(agent for _, agent in found)), []
     for line in data["headlines"]:
-        if line.get("change"):
-            continue
-        found = {table["agent"]: table["verdict"] for table in data["tables"] if table["players"] == line["players"]}
-        cells = [f"{found[agent]['reading']} ({found[agent]['deviation']:.0%})" for agent in agents]
-        rows.append([line["players"], f"**{line['headline']}**", line["label"], *cells])
+        if not line.get("change"):
+            own = [found[line["players"], agent] for agent in agents]
+            cells = [f"{verdict['reading']} ({verdict['deviation']:.0%})" for verdict in own]
+            rows.append([line["players"], f"**{line['headline']}**", line["label"], *cells])
     columns = ["players", "verdict", "who agrees", *(f"`{agent}`" for agent in agents)]
     return markdown_table(columns, rows, left=columns[1:])
 
 
 def seats(folder: Path) -> str:
     """The win share of every seat."""
-    data = report(folder)
-    most = max(len(table["seats"]) for table in data["tables"])
-    rows = [
-        [
-            table["players"],
-            f"`{table['agent']}`",
-            f"{table['games']:,}",
-            *_padded([_interval(row["win_share"], "{:.3f}") for row in table["seats"]], most),
-        ]
-        for table in data["tables"]
-    ]
+    found, rows = _report(folder)["tables"], []
+    most = max(len(table["seats"]) for table in found)
+    for table in found:
+        shares = [interval(row["win_share"], "{:.3f}") for row in table["seats"]]
+        shares += [""] * (most - len(shares))
+        rows.append([table["players"], f"`{table['agent']}`", f"{table['games']:,}", *shares])
     columns = ["players", "every seat played by", "games", *(f"seat {seat}" for seat in range(most))]
     return markdown_table(columns, rows, left=columns[1:2])
 
@@ -51,90 +44,51 @@ def seats(folder: Path) -> str:
 def boards(folder: Path) -> str:
     """The first seat on random boards and on the packaged one."""
     rows = []
-    for part in report(folder)["boards"]:
+    for part in _report(folder)["boards"]:
         row, par = part["seats"][0], 1 / part["players"]
-        rows.append(
-            [
-                part["players"],
-                f"`{part['agent']}`",
-                f"{row['mean'] / par - 1:+.1%}",
-                f"{row['sd'] / par:.1%}",
-                f"{row['new_low'] / par - 1:+.1%} to {row['new_high'] / par - 1:+.1%}",
-                f"{row['packaged'] / par - 1:+.1%}",
-                f"{part['best_seat'][0]:g} of {part['boards']}",
-            ]
+        mean, low, high, packaged = (
+            f"{row[name] / par - 1:+.1%}" for name in ("mean", "new_low", "new_high", "packaged")
         )
+        best = f"{part['best_seat'][0]:g} of {part['boards']}"
+        deviation = f"{row['sd'] / par:.1%}"
+        rows.append([part["players"], f"`{part['agent']}`", mean, deviation, f"{low} to {high}", packaged, best])
     columns = ["players", "agent", "seat 0, mean of boards", "standard deviation", "a new board, 90 %"]
     return markdown_table([*columns, "this board", "boards on which seat 0 is best"], rows, left=("agent",))
 
 
 def repair(folder: Path) -> str:
     """The starting rupees that were chosen, and what report deals say of them."""
-    rows = []
-    for part in report(folder)["repair"]:
+    data, rows = _report(folder), []
+    official = {(table["players"], table["agent"]): table["verdict"]["deviation"] for table in data["tables"]}
+    for part in data["repair"]:
+        rupees = [", ".join(map(str, each)) for each in (part["official"], part["chosen"]["starting_rupees"])]
         for one in part["confirmed"]:
-            rows.append(
-                [
-                    part["players"],
-                    ", ".join(map(str, part["official"])),
-                    ", ".join(map(str, part["chosen"]["starting_rupees"])),
-                    f"`{one['agent']}`",
-                    f"{_official(folder, part['players'], one['agent']):.1%}",
-                    f"{one['verdict']['deviation']:.1%}",
-                    one["verdict"]["reading"],
-                ]
-            )
-    columns = [
-        "players",
-        "official rupees",
-        "chosen",
-        "agent",
-        "largest deviation, official",
-        "largest deviation, chosen",
-        "verdict",
-    ]
-    return markdown_table(columns, rows, left=("agent", "verdict"))
+            deviations = official[part["players"], one["agent"]], one["verdict"]["deviation"]
+            shown = (f"{deviation:.1%}" for deviation in deviations)
+            rows.append([part["players"], *rupees, f"`{one['agent']}`", *shown, one["verdict"]["reading"]])
+    columns = ["players", "official rupees", "chosen", "agent", "largest deviation, official"]
+    return markdown_table([*columns, "largest deviation, chosen", "verdict"], rows, left=("agent", "verdict"))
 
 
 def what_ifs(folder: Path) -> str:
     """The changes after which the largest deviation is smallest, for the last agent that played them."""
-    found = list(_tried(report(folder)))
-    rows = [
-        [players, f"`{change}`", seat, _interval(estimate, "{:+.3f}"), f"{before:.0%} → {after:.0%}", gain]
-        for players, change, seat, estimate, before, after, gain in found
-    ]
-    columns = [
-        *("players", "change", "most changed seat", "its change of win share [95 %]", "largest deviation of any seat"),
-        "pairing gain",
-    ]
-    return markdown_table(columns, rows, left=("change",))
-
-
-def _tried(data: Data) -> Iterator[Sequence[Any]]:
-    agent = [table["agent"] for table in data["tables"] if table["what_ifs"]][-1]
-    for table in data["tables"]:
-        if table["agent"] != agent:
-            continue
+    found, rows = [table for table in _report(folder)["tables"] if table["what_ifs"]], []
+    for table in found:
         ranked = sorted(table["what_ifs"], key=lambda one: one["deviation_after"])
-        for one in ranked[:3]:
+        for one in ranked[:3] if table["agent"] == found[-1]["agent"] else ():
             row = max(one["seats"], key=lambda row: abs(row["win_share_change"]["mean"]))
             gain = "–" if one["pairing_gain"] is None else f"{one['pairing_gain']:.1f}"
-            before, after = one["deviation_before"], one["deviation_after"]
-            yield table["players"], one["change"], row["seat"], row["win_share_change"], before, after, gain
+            change = interval(row["win_share_change"], "{:+.3f}")
+            deviation = f"{one['deviation_before']:.0%} → {one['deviation_after']:.0%}"
+            rows.append([table["players"], f"`{one['change']}`", row["seat"], change, deviation, gain])
+    columns = ["players", "change", "most changed seat", "its change of win share [95 %]"]
+    return markdown_table([*columns, "largest deviation of any seat", "pairing gain"], rows, left=("change",))
 
 
-def _official(folder: Path, players: int, agent: str) -> float:
-    """The largest deviation by the official rules."""
-    return next(
-        float(table["verdict"]["deviation"])
-        for table in report(folder)["tables"]
-        if (table["players"], table["agent"]) == (players, agent)
-    )
-
-
-def _interval(estimate: Data, form: str) -> str:
-    return f"{form.format(estimate['mean'])} [{form.format(estimate['low'])}, {form.format(estimate['high'])}]"
-
-
-def _padded(cells: list[str], count: int) -> list[str]:
-    return cells + [""] * (count - len(cells))
+TABLES: Final[dict[str, Callable[[Path], str]]] = {
+    "verdicts": verdicts,
+    "seats": seats,
+    "boards": boards,
+    "repair": repair,
+    "what-ifs": what_ifs,
+}

@@ -11,17 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from bombay_env import checks
-from bombay_env.agent import describe_error
-
-BLOCK: Final = re.compile(
-    r"^<!-- generated: (?P<name>[\w-]+) -->\n(?P<text>.*?)^<!-- end -->$", re.DOTALL | re.MULTILINE
-)
-
-
-def block_names(text: str) -> list[str]:
-    """The names of the generated blocks in a page, in order."""
-    return [found["name"] for found in BLOCK.finditer(text)]
+BLOCK: Final = re.compile(r"^<!-- generated: ([\w-]+) -->\n.*?^<!-- end -->$", re.DOTALL | re.MULTILINE)
 
 
 def fill(text: str, blocks: Mapping[str, Callable[[], str]], where: object) -> str:
@@ -32,21 +22,11 @@ def fill(text: str, blocks: Mapping[str, Callable[[], str]], where: object) -> s
         blocks: what makes a block, by name.
         where: the page's name, for errors.
     Raises:
-        ValueError: a block has an unknown name or no end, or the data that it is made of lacks something.
+        ValueError: a block has an unknown name or no end.
     """
-
-    def made(found: re.Match[str]) -> str:
-        name = found["name"]
-        if name not in blocks:
-            raise ValueError(f"{where} has a generated block {name!r}; there are {', '.join(sorted(blocks))}")
-        try:
-            made = blocks[name]()
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-            raise ValueError(
-                checks.message(f"{where}: block {name!r} cannot be made: {describe_error(error)}")
-            ) from error
-        return f"<!-- generated: {name} -->\n{made}\n<!-- end -->"
-
-    if text.count("<!-- generated: ") != len(block_names(text)):
+    names = BLOCK.findall(text)
+    if unknown := set(names) - set(blocks):
+        raise ValueError(f"{where} has generated blocks {unknown}; there are {', '.join(sorted(blocks))}")
+    if text.count("<!-- generated: ") != len(names):
         raise ValueError(f"{where} has a generated block that does not end with a line <!-- end -->")
-    return BLOCK.sub(made, text)
+    return BLOCK.sub(lambda found: f"<!-- generated: {found[1]} -->\n{blocks[found[1]]()}\n<!-- end -->", text)

@@ -1,48 +1,32 @@
 """Which documents are generated: whole pages, and marked blocks in pages that people write."""
 
-import functools
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from bombay_training.learners.runs import RunSettings
 from bombay_training.learners.train import SETTINGS
-from bombay_training.matches.store import ROW_COLUMNS
-from bombay_training.rich_tables import markdown_table
-from docs.generate import agents, commands, fairness, league, markdown, picture, settings, spaces, tracks, trainers
-from docs.generate.speed import Speed
+from docs.generate import agents, commands, fairness, league, markdown, picture, spaces, speed, tables, trainers
 
 
 def blocks(docs: Path) -> dict[str, Callable[[], str]]:
     """What makes the block of each name, from the results in the folder `docs`."""
-    speed = Speed(docs / "data")
+    data = docs / "data"
     return {
         "facts": agents.facts,
         "strength": league.strength,
         "agents": agents.agents_table,
         "agent-options": agents.options_table,
-        "settings": functools.partial(settings.table, RunSettings),
-        **{
-            f"settings-{name}": functools.partial(settings.table, kind, kind.__base__)
-            for name, kind in SETTINGS.items()
-        },
-        "rows": rows_table,
+        "settings": partial(tables.settings, RunSettings),
+        **{f"settings-{name}": partial(tables.settings, kind, kind.__base__) for name, kind in SETTINGS.items()},
+        "rows": tables.rows,
         "trainers": trainers.table,
-        "tracks": functools.partial(tracks.table, docs / "data" / "tracks"),
-        **{
-            f"fairness-{table.__name__.replace('_', '-')}": functools.partial(table, docs / "balance")
-            for table in (fairness.verdicts, fairness.seats, fairness.boards, fairness.repair, fairness.what_ifs)
-        },
-        "speed": speed.speed,
-        "speed-all": speed.speed_all,
-        "speed-learning": speed.speed_learning,
-        "cold-start": speed.cold_start,
+        "tracks": partial(tables.tracks, data / "tracks"),
+        **{f"fairness-{name}": partial(table, docs / "balance") for name, table in fairness.TABLES.items()},
+        "speed": partial(speed.speed, data),
+        "speed-all": partial(speed.speed_all, data),
+        "cold-start": partial(speed.first_use, data),
     }
-
-
-def rows_table() -> str:
-    """The data dictionary of a store's rows."""
-    rows = [[f"`{name}`", kind, meaning] for name, (kind, meaning) in ROW_COLUMNS.items()]
-    return markdown_table(["column", "type", "meaning"], rows, left=("column", "type", "meaning"))
 
 
 def generated(docs: Path) -> dict[Path, str]:
@@ -64,9 +48,7 @@ def generated(docs: Path) -> dict[Path, str]:
     cards = docs.parent / "agents" / "bombay_agents" / "weights"
     for page in [docs.parent / "README.md", *sorted(docs.glob("*.md")), *sorted(cards.glob("*.md"))]:
         if page not in texts and page.exists():
-            text = page.read_text(encoding="utf-8")
-            if "<!-- generated: " in text:
-                texts[page] = markdown.fill(text, made, page)
+            texts[page] = markdown.fill(page.read_text(encoding="utf-8"), made, page)
     return texts
 
 
