@@ -32,18 +32,16 @@ templates_path = ["_templates"]
 
 # Every reference must be found, except those to other projects: their lists of names are not at hand without a network.
 nitpicky = True
+OTHERS = "collections|contextlib|enum|gymnasium|nn|np|numba|numpy|os|pathlib|pettingzoo|random|torch|typing"
+# Made once and passed on, so that nobody calls their methods; or on their packages' pages by shorter names.
+UNLISTED = (
+    "TurnWorkspace|EndgameWorkspace|WorkerPool|ValueNet|LastAction|RunSettings|LostGame|"
+    "HasEvaluator|PythonEvaluator|Match|Progress|Estimate"
+)
 nitpick_ignore_regex = [
-    (
-        "py:.*",
-        r"(collections|contextlib|enum|gymnasium|nn|np|numba|numpy|os|pathlib|pettingzoo|random|torch|typing)\b.*",
-    ),
+    ("py:.*", rf"({OTHERS})\b.*"),
     ("py:exc", "ResetNeeded|DependencyNotInstalled"),  # Gymnasium's
-    # Made once and passed on; nobody calls their methods.
-    ("py:class", r".*\.(TurnWorkspace|EndgameWorkspace|WorkerPool|ValueNet|LastAction|RunSettings|LostGame)"),
-    (
-        "py:class",
-        r".*\.(HasEvaluator|PythonEvaluator|Match|Progress|Estimate)",
-    ),  # on their packages' pages by shorter names
+    ("py:class", rf".*\.({UNLISTED})"),
 ]
 
 nb_execution_mode = "off"  # their outputs are kept

@@ -1,7 +1,6 @@
-"""Writes the generated pages, and the generated tables in the other pages and the README.
+"""Writes the generated pages, and the generated tables in the other pages and the README; a test checks that they are up to date.
 
 python -m docs.generate                    in the checkout
-python -m docs.generate --check            writes nothing; exit code 1 if a page is out of date
 python -m docs.generate --animation        writes only the README's moving picture, which takes a minute
 python -m docs.generate --learning RUNS    writes only the README's learning curves; RUNS is a folder such as docs/data/curves
 """
@@ -20,12 +19,9 @@ if __name__ == "__main__":
             (DOCS / "game.gif").write_bytes(picture.animation())
         case ["--learning", runs]:
             figures.save_png(picture.learning(Path(runs)), DOCS / "learning.png")
-        case [] | ["--check"] as check:
-            found = pages.outdated(DOCS)
-            for page, text in found.items():
-                print(page, "is out of date" if check else "is written")
-                if not check:
-                    page.write_text(text, encoding="utf-8")
-            sys.exit(bool(check and found))
+        case []:
+            for page, text in pages.outdated(DOCS).items():
+                page.write_text(text, encoding="utf-8")
+                print(page, "is written")
         case _:
-            sys.exit("python -m docs.generate [--check | --animation | --learning RUNS]")
+            sys.exit("python -m docs.generate [--animation | --learning RUNS]")

@@ -35,15 +35,11 @@ def agents_table() -> str:
 def facts() -> str:
     """The README's row of facts about the packaged board; agents that need a file or a program are not counted."""
     game = Game()
-    ready = [
-        factory
-        for factory in factories().values()
-        if all(parameter.default is not parameter.empty for parameter in inspect.signature(factory).parameters.values())
-    ]
-    players = f"{MIN_PLAYERS}–{MAX_PLAYERS} players"
+    options = [inspect.signature(factory).parameters.values() for factory in factories().values()]
+    ready = sum(all(option.default is not option.empty for option in each) for each in options)
     return (
-        f"{players} · {game.num_actions} actions · {game.num_features} features · about 160 decisions in a game of four · "
-        f"on a CPU · {len(ready)} agents"
+        f"{MIN_PLAYERS}–{MAX_PLAYERS} players · {game.num_actions} actions · {game.num_features} features · "
+        f"about 160 decisions in a game of four · on a CPU · {ready} agents"
     )
 
 
@@ -60,15 +56,9 @@ def options_table() -> str:
 
 def option_meanings(factory: Callable[..., Any]) -> dict[str, str]:
     """What the section `Args` of a docstring says of each option."""
-    section = re.search(r"^Args:\n(?P<lines>(?:[ ]+.*\n?|\n)*)", f"{inspect.getdoc(factory)}\n", flags=re.MULTILINE)
-    meanings: dict[str, str] = {}
-    option = ""
-    for line in section["lines"].splitlines() if section else []:
-        if found := re.match(r"    (\w+): (.*)", line):
-            option, meanings[found[1]] = found[1], found[2]
-        elif option and line.strip():
-            meanings[option] += f" {line.strip()}"
-    return meanings
+    section = re.split(r"\n(?=\S)", f"{inspect.getdoc(factory)}".partition("\nArgs:\n")[2])[0]
+    found = re.findall(r"^    (\w+): (.*(?:\n {5,}.*)*)", section, re.MULTILINE)
+    return {option: " ".join(meaning.split()) for option, meaning in found}
 
 
 def _first_sentence(factory: Callable[..., Any]) -> str:

@@ -1,23 +1,18 @@
 """The tables of docs/fairness.md, from the report of the project's study of balance."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
+from bombay_env.files.reading import read_json
 from bombay_training.rich_tables import interval, markdown_table
 
-Data = dict[str, Any]
-
-
-def _report(folder: Path) -> Data:
-    data: Data = json.loads((folder / "report.json").read_text(encoding="utf-8"))
-    return data
+REPORT: Final = "report.json"
 
 
 def verdicts(folder: Path) -> str:
     """A row for each number of players: the headline, and each agent's verdict with its largest deviation."""
-    data = _report(folder)
+    data = read_json(folder / REPORT)
     found = {(table["players"], table["agent"]): table["verdict"] for table in data["tables"]}
     agents, rows = list(dict.fromkeys(agent for _, agent in found)), []
     for line in data["headlines"]:
@@ -31,7 +26,7 @@ def verdicts(folder: Path) -> str:
 
 def seats(folder: Path) -> str:
     """The win share of every seat."""
-    found, rows = _report(folder)["tables"], []
+    found, rows = read_json(folder / REPORT)["tables"], []
     most = max(len(table["seats"]) for table in found)
     for table in found:
         shares = [interval(row["win_share"], "{:.3f}") for row in table["seats"]]
@@ -44,7 +39,7 @@ def seats(folder: Path) -> str:
 def boards(folder: Path) -> str:
     """The first seat on random boards and on the packaged one."""
     rows = []
-    for part in _report(folder)["boards"]:
+    for part in read_json(folder / REPORT)["boards"]:
         row, par = part["seats"][0], 1 / part["players"]
         mean, low, high, packaged = (
             f"{row[name] / par - 1:+.1%}" for name in ("mean", "new_low", "new_high", "packaged")
@@ -58,7 +53,7 @@ def boards(folder: Path) -> str:
 
 def repair(folder: Path) -> str:
     """The starting rupees that were chosen, and what report deals say of them."""
-    data, rows = _report(folder), []
+    data, rows = read_json(folder / REPORT), []
     official = {(table["players"], table["agent"]): table["verdict"]["deviation"] for table in data["tables"]}
     for part in data["repair"]:
         rupees = [", ".join(map(str, each)) for each in (part["official"], part["chosen"]["starting_rupees"])]
@@ -72,7 +67,7 @@ def repair(folder: Path) -> str:
 
 def what_ifs(folder: Path) -> str:
     """The changes after which the largest deviation is smallest, for the last agent that played them."""
-    found, rows = [table for table in _report(folder)["tables"] if table["what_ifs"]], []
+    found, rows = [table for table in read_json(folder / REPORT)["tables"] if table["what_ifs"]], []
     for table in found:
         ranked = sorted(table["what_ifs"], key=lambda one: one["deviation_after"])
         for one in ranked[:3] if table["agent"] == found[-1]["agent"] else ():

@@ -15,6 +15,7 @@ def blocks(docs: Path) -> dict[str, Callable[[], str]]:
     return {
         "facts": agents.facts,
         "strength": league.strength,
+        "commands": commands.reference,
         "agents": agents.agents_table,
         "agent-options": agents.options_table,
         "settings": partial(tables.settings, RunSettings),
@@ -40,7 +41,6 @@ def generated(docs: Path) -> dict[Path, str]:
     """
     texts = {
         docs / "spaces.md": spaces.page(),
-        docs / "cli.md": commands.page(),
         docs / "leaderboard.md": league.page(),
         docs / "board.svg": picture.page(),
     }

@@ -11,7 +11,7 @@ from bombay_agents.scripted.greedy import GreedyAgent
 from bombay_env import Game, Rules
 from bombay_env.record import Record
 from bombay_env.render import replay, svg
-from bombay_env.render.view import LastAction, last_action
+from bombay_env.render.view import last_action
 from bombay_training.evaluation.arena import run_fixed_seats
 from bombay_training.learners import curve
 
@@ -21,20 +21,14 @@ LONG_RUN: Final = Path(__file__).parents[1] / "data" / "curves" / "zero-long"
 PLAYERS: Final = {"greedy": "greedy", "zero": "zero", "planner-v1": "planner-v1", "champion": "champion:nodes=1000"}
 
 
-def position() -> tuple[Game, np.ndarray, LastAction]:
-    """The game, the state and the action that led to it: a 4-player game after 57 decisions of `greedy`."""
+def page() -> str:
+    """A 4-player game after 57 decisions of `greedy`, as an SVG document."""
     game, agent, rng = Game(Rules.official(4)), GreedyAgent(), np.random.default_rng(SEED)
     states = game.new_states([SEED])
     for _ in range(DECISIONS):
         before, actions = states.copy(), agent.act(game, states, rng)
         game.step(states, actions)
-    return game, states, last_action(game, before, int(actions[0]))
-
-
-def page() -> str:
-    """The picture as an SVG document."""
-    game, states, last = position()
-    return svg.draw(game, states, last=last)
+    return svg.draw(game, states, last=last_action(game, before, int(actions[0])))
 
 
 def animation() -> bytes:
