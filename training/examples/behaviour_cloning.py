@@ -7,8 +7,6 @@ It needs the extras `data` and `ppo`. The file has a row for each decision (docs
 read other columns.
 """
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 from typing import Annotated
@@ -30,9 +28,9 @@ def load(path: Path, agent: str) -> list[torch.Tensor]:
     table = table.filter(pc.equal(table["agent"].cast("string"), agent))
     if not len(table):
         raise ValueError(f"{path} has no decisions of {agent}")
-    columns = [table[name].combine_chunks() for name in ("observation", "action_mask")]
-    flat = [np.array(column.flatten()).reshape(len(table), -1) for column in columns]
-    return [*map(torch.from_numpy, flat), torch.from_numpy(np.array(table["action"], np.int64))]
+    flat = [np.array(table[name].combine_chunks().flatten()) for name in ("observation", "action_mask")]
+    rows = [*(column.reshape(len(table), -1) for column in flat), np.array(table["action"], np.int64)]
+    return [torch.from_numpy(column) for column in rows]
 
 
 def train(path: Path, agent: str, seconds: float, seed: int = 0) -> Policy:

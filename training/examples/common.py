@@ -1,7 +1,5 @@
 """What the examples share: options, a trained policy as an agent, its win share against another, and entries to tracks."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Callable
@@ -22,18 +20,12 @@ Blocks = Annotated[int, typer.Option(help="Deals to play, each from every seat."
 TRACKS = {"rules-1M": 1_000_000, "rules-10M": 10_000_000, "rules-100M": 100_000_000}  # decisions of all seats
 TrackName = Annotated[Literal["rules-1M", "rules-10M", "rules-100M"], typer.Argument(help="How much to learn from.")]
 
-Policy = Callable[
-    [np.ndarray, np.ndarray], np.ndarray
-]  # observations (batch, F) float32, masks (batch, A) bool → actions
+# Observations (batch, F) float32 and masks (batch, A) bool → actions (batch,).
+Policy = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 class PolicyAgent:
-    """A policy as an agent for the arena.
-
-    Args:
-        policy: chooses an action (batch,) for each row of observations (batch, F) float32 and masks (batch, A) bool.
-        name: the name in tables.
-    """
+    """A policy as an agent for the arena, with a name for tables."""
 
     def __init__(self, policy: Policy, name: str) -> None:
         self.policy, self.name = policy, name
@@ -87,7 +79,5 @@ class Entry:
     def score(self) -> None:
         """Play the games of the track with all nets, and write the entry."""
         agents = [f"--agent={decisions}=net:path={path}" for decisions, path in self.nets.items()]
-        about = ["--name", self.name, "--seed", str(self.seed), "--out", str(self.out)]
-        subprocess.run(
-            [sys.executable, "-m", "bombay_training.cli.main", "track", self.track, *agents, *about], check=True
-        )
+        about = [*agents, "--name", self.name, "--seed", str(self.seed), "--out", str(self.out)]
+        subprocess.run([sys.executable, "-m", "bombay_training.cli.main", "track", self.track, *about], check=True)

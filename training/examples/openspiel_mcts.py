@@ -6,40 +6,29 @@ It needs the extra `trainers`. Nothing is learned: positions are evaluated by ra
 bag, because restocks are chance nodes (`bombay_training.openspiel`). The agent `flat-mc` does the like in compiled code.
 """
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import numpy as np
-import pyspiel
 import typer
-from common import Blocks, Players
+from common import Blocks, Players, evaluate
 from open_spiel.python.algorithms import mcts
 
-from bombay_env import Game, bombay_v0
-from bombay_training import arena, openspiel, statistics
+from bombay_env import Game
+from bombay_training import openspiel
 
 
 class MCTSAgent:
-    """OpenSpiel's `MCTSBot` as an agent for the arena.
-
-    Args:
-        num_players: of the games that it plays.
-        simulations: for each decision; each ends with one random rollout.
-    """
+    """OpenSpiel's `MCTSBot` as an agent for the arena, for one number of players; each simulation ends with a random rollout."""
 
     name = "openspiel-mcts"
 
     def __init__(self, num_players: int, simulations: int) -> None:
-        self.game = openspiel.BombayGame({"players": num_players})
-        self.simulations = simulations
+        self.game, self.simulations = openspiel.BombayGame({"players": num_players}), simulations
 
     def check_game(self, game: Game) -> None:
         """Raise ValueError unless it can play the game, which must have the official rules and the packaged board."""
         if game != self.game.game:
-            raise ValueError(
-                "openspiel-mcts plays by the official rules, at the number of players that it was made for"
-            )
+            raise ValueError("openspiel-mcts plays by the official rules, at the number of players it was made for")
 
     def act(self, game: Game, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Actions (batch,) int64 for states (batch,), one after the other."""
@@ -54,11 +43,9 @@ def main(
     players: Players = 4,
     blocks: Blocks = 10,
 ) -> None:
-    """Check the game as OpenSpiel does, then let its MCTS play deals from every seat against `random`."""
-    pyspiel.random_sim_test(pyspiel.load_game("python_bombay", {"players": players}), 2, True, False)
-    game = bombay_v0.raw_env(players).game
-    match = arena.one_vs_rest(game, MCTSAgent(players, simulations), "random", blocks, seed=1)
-    print(f"win share against random: {statistics.share_with_interval(match)}, par {1 / players:.3f}")
+    """Let OpenSpiel's MCTS play deals from every seat against `random`."""
+    share = evaluate(MCTSAgent(players, simulations), players, "random", blocks)
+    print(f"win share against random: {share}, par {1 / players:.3f}")
 
 
 if __name__ == "__main__":

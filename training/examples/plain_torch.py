@@ -8,8 +8,6 @@ separately, from its own rewards and values. A reward is the change of a seat's 
 the end alone, or a small entropy bonus, leads to a policy that always consolidates (docs/faq.md). The update is PPO's.
 """
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 from typing import Annotated

@@ -9,8 +9,6 @@ and fewer: each has sixteen times the transitions, after sixteen times the decis
 It needs the extras `ppo` and `data`.
 """
 
-from __future__ import annotations
-
 import copy
 from pathlib import Path
 

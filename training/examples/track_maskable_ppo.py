@@ -8,8 +8,6 @@ mover's.
 It needs the extras `ppo` and `data`.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

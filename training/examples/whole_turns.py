@@ -6,8 +6,6 @@ The value of an outcome is the mover's margin in rupees if the game ended there,
 search of your own calls the same two functions: `turn_outcomes` to expand a node, and `play_turns` to follow an edge.
 """
 
-from __future__ import annotations
-
 import time
 from collections import deque
 
@@ -68,21 +66,16 @@ def play(game: Game, agent: WholeTurns, seeds: np.ndarray, rng: np.random.Genera
         grew.append(-margins(game, outcomes.states[chosen], seats))
         seats_of.append(seats)
         lanes_of.append(running)
-    return np.concatenate(views), np.concatenate(grew) + margins(
-        game, states[np.concatenate(lanes_of)], np.concatenate(seats_of)
-    )
+    final = margins(game, states[np.concatenate(lanes_of)], np.concatenate(seats_of))
+    return np.concatenate(views), np.concatenate(grew) + final
 
 
 def train(num_players: int, seconds: float, seed: int = 0) -> WholeTurns:
     """Learn for some seconds on one thread, from `NUM_GAMES` games at least."""
     torch.manual_seed(seed)
     torch.set_num_threads(1)
-    game, rng, games, end = (
-        Game(Rules.official(num_players)),
-        np.random.default_rng(seed),
-        0,
-        time.monotonic() + seconds,
-    )
+    game, rng, games = Game(Rules.official(num_players)), np.random.default_rng(seed), 0
+    end = time.monotonic() + seconds
     agent = WholeTurns(game)
     optimizer, recent = torch.optim.Adam(agent.net.parameters(), LEARNING_RATE), deque(maxlen=KEPT)
     while games == 0 or time.monotonic() < end:
