@@ -8,12 +8,11 @@ from bombay_env.rewards import seat_rewards
 
 pytest.importorskip("sb3_contrib", reason="needs the extra `ppo`")
 
-import last_mover_sb3
-import pettingzoo_sb3
+import sb3_ppo
 import torch
 from common import evaluate
-from pettingzoo_sb3 import Follow, FrozenPolicy, SelfPlayEnv
 from sb3_contrib import MaskablePPO
+from sb3_ppo import FrozenPolicy, SelfPlayEnv
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from helpers.position import each_count
@@ -101,22 +100,22 @@ def test_maskable_ppo_learns_through_it_against_copies_of_itself():
     opponents = FrozenPolicy(0)
     envs = DummyVecEnv([lambda: SelfPlayEnv(table(4), opponents)] * 2)
     model = MaskablePPO("MlpPolicy", envs, n_steps=64, batch_size=64, n_epochs=1, device="cpu", seed=1)
-    model.learn(384, callback=Follow(opponents))
+    model.learn(384, callback=opponents)
     assert model.num_timesteps == 384
     opponent = opponents.policy.state_dict()
     first = {name: weights.clone() for name, weights in opponent.items()}
-    model.learn(128, callback=Follow(opponents))
+    model.learn(128, callback=opponents)
     assert any((weights != first[name]).any() for name, weights in opponents.policy.state_dict().items())
     assert opponents.policy is not model.policy
 
 
-@pytest.mark.parametrize("script", [pettingzoo_sb3, last_mover_sb3], ids=["self_play", "last_mover"])
-def test_the_script_ends_in_time_and_prints_an_interval(script, capsys):
-    script.main(minutes=0.005, players=2, blocks=2)
+@pytest.mark.parametrize("env", ["self-play", "tutorial"])
+def test_the_script_ends_in_time_and_prints_an_interval(env, capsys):
+    sb3_ppo.main(minutes=0.005, players=2, blocks=2, env=env)
     assert "win share against random: " in capsys.readouterr().out
 
 
 @pytest.mark.slow
 def test_it_beats_random_after_a_minute():
-    model = pettingzoo_sb3.train(num_players=4, seconds=60, seed=1)
-    assert evaluate(pettingzoo_sb3.policy_of(model), 4, blocks=100).low > 0.25
+    policy = sb3_ppo.train(num_players=4, seconds=60, seed=1, env="self-play")
+    assert evaluate(policy, 4, blocks=100).low > 0.25
