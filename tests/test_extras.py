@@ -24,7 +24,7 @@ def test_readme_installs_extras_in_the_same_way():
 
 COMMANDS = [
     ("train ppo --minutes 1", "sb3_contrib", "ppo"),
-    ("balance --games 2", "scipy", "analysis"),
+    ("balance --games 2", "jinja2", "analysis"),
     ("play human random", "starlette", "play"),
     ("mcp random", "mcp", "llm"),
     ("simulate --format parquet --out games", "pyarrow", "data"),

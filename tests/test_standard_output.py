@@ -15,7 +15,6 @@ import pytest
 from helpers.command import bombay
 
 pytest.importorskip("pyarrow", reason="needs the extra `data`")
-pytest.importorskip("scipy", reason="needs the extra `analysis`")
 pytestmark = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="without the compiler its matches take minutes")
 
 LOUD = """

@@ -10,7 +10,7 @@ from bombay_env.files import atomic
 from bombay_env.registry import canonical
 from bombay_training.cli import output, playing
 from bombay_training.cli.errors import MATCH_ERRORS, user_input
-from bombay_training.cli.inputs import analysis_module, check_distinct, player_counts
+from bombay_training.cli.inputs import check_distinct, player_counts
 from bombay_training.cli.learn.best_response import learn_response, new_response
 from bombay_training.cli.options import AGENT_HELP, MAX_COUNT, Json, Players, Processes, TurnLimit, complete_agent
 from bombay_training.evaluation.audit import AuditReport, audit_in_process
@@ -60,8 +60,9 @@ def card(
     one, have one card, with the probability that each is better than each other one. An agent that loses more than 1 % of its
     games by faults is not rated. Agents in other languages, or in another Python environment, play as exec:command=….
     """
+    from bombay_training.evaluation import card as cards  # here, because it takes a second to import SciPy
+
     with user_input(*MATCH_ERRORS, ArithmeticError):
-        cards = analysis_module("evaluation.card")
         study = published.study_of(league)
         agents = list(map(canonical, agents))
         check_distinct(agents)

@@ -63,7 +63,7 @@ def check_spec_path(folder: Path) -> None:
 
 
 def analysis_module(name: str) -> Any:
-    """A module that draws. It is imported only here, because no other command needs SciPy or Matplotlib."""
+    """A module that draws. It is imported only here, because no other command needs Matplotlib."""
     try:
         import matplotlib  # noqa: F401 - the modules import it only when they draw
 

@@ -1,7 +1,7 @@
 """The card of agents: where they would stand in the league, how long they take, whether they play fair, as data and as a page.
 
 Each agent plays the line-ups of the league that have `among`, in place of the agent that is named there. Its rating follows from
-these games, those of the other agents of the card and those of the league together. Needs SciPy (extra `analysis`).
+these games, those of the other agents of the card and those of the league together.
 """
 
 from collections.abc import Mapping, Sequence

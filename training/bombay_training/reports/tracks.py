@@ -6,7 +6,7 @@ seeds play the same deals, so their effect is taken to be the same for all seeds
 too narrow. With a single seed it says nothing about other seeds.
 
 Source: R. Agarwal et al., "Deep reinforcement learning at the edge of the statistical precipice", NeurIPS 2021 (rliable).
-Needs SciPy and Matplotlib (extra `analysis`).
+Needs Matplotlib (extra `analysis`).
 """
 
 from collections.abc import Sequence

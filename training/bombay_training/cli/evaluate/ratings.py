@@ -8,7 +8,6 @@ from rich.table import Table
 
 from bombay_training.cli import output
 from bombay_training.cli.errors import user_input
-from bombay_training.cli.inputs import analysis_module
 from bombay_training.cli.options import GamesFolder, Json
 from bombay_training.matches import statistics
 from bombay_training.matches.published import LEAGUE, anchors_of
@@ -36,8 +35,9 @@ def ratings(
     the agent is the best of them.
     The line below a table says whether one rating for each agent explains all line-ups: where it does not, there may be cycles.
     """
+    from bombay_training.evaluation import ratings as module  # here, because it takes a second to import SciPy
+
     with user_input():
-        module = analysis_module("evaluation.ratings")
         matches, anchors = read_matches(folder), anchors_of(folder)
         games = sorted({match.game: None for match in matches}, key=lambda game: game.num_players)
         groups = [[match for match in matches if match.game == game] for game in games]
