@@ -1,19 +1,18 @@
-"""Confidence intervals for means over blocks: of win shares, of their changes, and of rupees.
+"""Confidence intervals for means over blocks: of win shares, of their changes, and of rupees; tests, and resamples of deals.
 
-A block is one deal in all its seatings. Blocks are independent; the games of a block are not. A block's mean win share is from
-0 to 1, and its difference between two variants of the rules from −1 to 1. Such means take few values, and most of them may be
-equal: an agent may win every game, and a changed rule may change one game in fifty. A mean ± standard errors then covers the
-truth too rarely, or has no width. The intervals here take into account that the next block may differ from all those seen. They
-need only the sums that `Moments` keeps, and no SciPy. tests/test_intervals.py measures how often they cover the true mean.
+A block is one deal in all its seatings. Blocks are independent; the games of a block are not. Block means take few values, and
+most of them may be equal: an agent may win every game, and a changed rule may change one game in fifty. A mean ± standard errors
+then covers the truth too rarely, or has no width. The intervals here take into account that the next block may differ from all
+those seen. tests/test_intervals.py measures how often they cover the true mean.
 """
 
 import dataclasses
 import math
-import statistics
 from collections.abc import Callable, Sequence
 from typing import Final, Self
 
 import numpy as np
+import scipy  # its parts are imported where they are first used, so that commands start quickly
 
 CONFIDENCE: Final = 0.95
 NO_SPREAD: Final = 1e-9  # standard errors of rupees below this are rounding errors
@@ -55,8 +54,7 @@ class Moments:
     @classmethod
     def of(cls, values: np.ndarray) -> Self:
         """The moments of block means (blocks, …)."""
-        mean = values.mean(axis=0)
-        return cls(np.asarray(mean), np.asarray(((values - mean) ** 2).sum(axis=0)), len(values))
+        return cls(np.asarray(values.mean(axis=0)), np.asarray(len(values) * values.var(axis=0)), len(values))
 
     @property
     def variance(self) -> np.ndarray:
@@ -76,36 +74,24 @@ def estimates(moments: Moments, bounds: Bounds) -> list[Estimate]:
 def share_bounds(moments: Moments, confidence: float = CONFIDENCE) -> Bounds:
     """The interval of means of numbers from 0 to 1. It always has a width.
 
-    It is Wilson's interval for a proportion p at the effective sample size: the number of independent games with the same
-    standard error, p(1−p)/SE². Three corrections make it cover where blocks are few or nearly all equal:
+    It is Clopper and Pearson's interval for a proportion p at the effective sample size: the number of independent games with the
+    same standard error, p(1−p)/SE². Blocks that were not seen count as in `_unseen`, so the size is the number of blocks if all
+    shares are 0, or all are 1. It is multiplied by the squared ratio of the quantiles of the normal distribution and of Student's
+    t, because the variance of blocks is estimated.
 
-    - z² imaginary blocks with the largest possible variance, ¼, are added if all blocks are equal, and fewer the more the blocks
-      differ. Where all shares are 0, or all are 1, the effective sample size then is the number of blocks.
-    - The effective sample size is divided by 1 + (z² + 3)/2B for B blocks, because their variance is estimated. This is
-      Student's t instead of z, to first order.
-    - The bound on the side of the nearer end, 0 or 1, is moved outwards by the skewness of the number of wins.
-
-    Args:
-        moments: with means from 0 to 1.
-        confidence: probability of covering the true mean.
-
-    Returns:
-        Lower and upper bounds, (…) float64 each.
-
-    Source: E. B. Wilson, "Probable inference, the law of succession, and statistical inference", JASA 22 (1927); effective
-    sample sizes after N. Dean and M. Pagano, "Evaluating confidence interval methods for binomial proportions in clustered
-    surveys", Journal of Survey Statistics and Methodology 3 (2015); skewness after T. T. Cai, "One-sided confidence intervals
-    in discrete distributions", Journal of Statistical Planning and Inference 131 (2005).
+    Source: E. L. Korn and B. I. Graubard, "Confidence intervals for proportions with small expected number of positive counts
+    estimated from survey data", Survey Methodology 24 (1998).
     """
-    z, blocks = _quantile(confidence), moments.blocks
+    tail, blocks, special = (1 - confidence) / 2, moments.blocks, scipy.special
+    normal = special.ndtri(tail)
     share = np.clip(moments.mean, 0, 1)
-    unseen = _unseen(moments.spread, z**2 / 4)
+    unseen = _unseen(moments.spread, normal**2 / 4)
     size = blocks * (blocks * share * (1 - share) + unseen) / (moments.spread + unseen)
-    size = size / (1 + (z**2 + 3) / (2 * blocks))
-    skewness = max(0.0, z**2 - 1) / 6 / size * (1 - 2 * share)
-    low = _wilson(np.clip(share - np.maximum(skewness, 0), 0, 1), size, -z)
-    high = _wilson(np.clip(share - np.minimum(skewness, 0), 0, 1), size, z)
-    return np.clip(low, 0, share), np.clip(high, share, 1)
+    size = size * (normal / _student(confidence, blocks - 1)) ** 2
+    won, lost = size * share, size * (1 - share)
+    low = np.nan_to_num(special.betaincinv(won, lost + 1, tail), nan=0)  # not a number if all are lost,
+    high = np.nan_to_num(special.betainccinv(won + 1, lost, tail), nan=1)  # or all are won
+    return np.minimum(low, share), np.maximum(high, share)
 
 
 def change_bounds(moments: Moments, confidence: float = CONFIDENCE) -> Bounds:
@@ -116,15 +102,9 @@ def change_bounds(moments: Moments, confidence: float = CONFIDENCE) -> Bounds:
 
 
 def _unseen(spread: np.ndarray, most: np.ndarray | float) -> np.ndarray:
-    """The spread to add for blocks that were not seen: `most` where none was seen, and half as much where 2 · `most` was."""
-    total = most + spread / 2
+    """The spread to add for blocks that were not seen: `most` where blocks are equal, and half as much where `most` was seen."""
+    total = most + spread
     return np.divide(np.square(most), total, out=np.zeros_like(total), where=total > 0)
-
-
-def _wilson(share: np.ndarray, size: np.ndarray, z: float) -> np.ndarray:
-    """Wilson's bound for a proportion in a sample of this size: the lower one for a negative z, the upper one for a positive."""
-    centre, root = share + z**2 / (2 * size), np.sqrt(share * (1 - share) / size + (z / (2 * size)) ** 2)
-    return np.asarray((centre + z * root) / (1 + z**2 / size))
 
 
 # --- rupees ---
@@ -148,64 +128,35 @@ def mean_change_bounds(moments: Moments, unrelated: np.ndarray, confidence: floa
         moments: of the changes.
         unrelated: (…) float64, the variance of a difference between unrelated games: the sum of the variances before and after.
         confidence: probability of covering the true mean.
-
-    Returns:
-        Lower and upper bounds, (…) float64 each.
     """
-    most = _quantile(confidence) ** 2 * np.where(np.isfinite(unrelated), unrelated, 0)  # no variance of a single game
-    spread = moments.spread + _unseen(moments.spread, most)
+    unrelated = np.where(np.isfinite(unrelated), unrelated, 0)  # a single game has no variance
+    spread = moments.spread + _unseen(moments.spread, scipy.special.ndtri((1 + confidence) / 2) ** 2 * unrelated)
     return mean_bounds(Moments(moments.mean, spread, moments.blocks), confidence)
 
 
-def _quantile(confidence: float) -> float:
-    """The quantile of the normal distribution for an interval with two sides."""
-    return statistics.NormalDist().inv_cdf((1 + confidence) / 2)
-
-
 def _student(confidence: float, degrees: int) -> float:
-    """The quantile of Student's t for an interval with two sides; infinite for no degrees of freedom.
-
-    Exact for one and two degrees, else a series in 1/degrees. Its error at a confidence of 0.95 is below 0.2 %; at 0.999 it is
-    below 5 %, and from six degrees on below 0.3 %.
-
-    Source: M. Abramowitz and I. A. Stegun, "Handbook of mathematical functions" (1964), 26.7.5.
-    """
-    if degrees < 1:
-        return math.inf
-    if degrees == 1:
-        return math.tan(math.pi * confidence / 2)
-    if degrees == 2:
-        return confidence * math.sqrt(2 / (1 - confidence**2))
-    z = _quantile(confidence)
-    terms = (
-        z,
-        (z**3 + z) / 4,
-        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
-        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
-        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
-    )
-    return math.fsum(term / degrees**power for power, term in enumerate(terms))
+    """The quantile of Student's t for an interval with two sides; that of one degree of freedom if there are fewer."""
+    return float(scipy.special.stdtrit(max(degrees, 1), (1 + confidence) / 2))
 
 
 # --- tests ---
 
 
 def p_value(excluded: Callable[[float], bool]) -> float:
-    """The p value of a test: the smallest error rate at which the interval leaves the value out.
+    """The p value of a test, at least `LEAST_P`: the smallest error rate at which the interval leaves the value out.
 
     Args:
         excluded: whether the interval with this confidence excludes the value.
-
-    Returns:
-        From `LEAST_P` to 1.
     """
-    low, high = math.log(LEAST_P), 0.0
     if excluded(1 - LEAST_P):
         return LEAST_P
-    for _ in range(30):
-        middle = (low + high) / 2
-        low, high = (low, middle) if excluded(1 - math.exp(middle)) else (middle, high)
-    return math.exp(high)
+    if not excluded(LEAST_P):
+        return 1.0
+
+    def side(log_error: float) -> float:
+        return 0.5 - excluded(-math.expm1(log_error))
+
+    return math.exp(scipy.optimize.bisect(side, math.log(LEAST_P), -LEAST_P, xtol=1e-7))
 
 
 def holm(p_values: Sequence[float], error: float = 1 - CONFIDENCE) -> list[bool]:
@@ -213,10 +164,17 @@ def holm(p_values: Sequence[float], error: float = 1 - CONFIDENCE) -> list[bool]
 
     Source: S. Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6 (1979).
     """
-    rejected = [False] * len(p_values)
-    order = sorted(range(len(p_values)), key=p_values.__getitem__)
-    for tested, index in enumerate(order):
-        if p_values[index] > error / (len(p_values) - tested):
-            break
-        rejected[index] = True
-    return rejected
+    order = np.argsort(p_values)
+    adjusted = np.maximum.accumulate(np.asarray(p_values)[order] * np.arange(len(order), 0, -1))
+    return [bool(rejected) for rejected in (adjusted <= error)[np.argsort(order)]]
+
+
+# --- resamples ---
+
+
+def resampled(deals: int, resamples: int, rng: np.random.Generator) -> np.ndarray:
+    """The weights (R, D) of deals in resamples, with a mean of 1: the Bayesian bootstrap. No deal is ever left out.
+
+    Source: D. B. Rubin, "The Bayesian bootstrap", Annals of Statistics 9 (1981).
+    """
+    return np.asarray(rng.dirichlet(np.ones(deals), resamples) * deals)
