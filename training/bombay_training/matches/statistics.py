@@ -7,6 +7,7 @@ shares only. This module reads a match's arrays (`matches/results.py`) and does 
 
 import dataclasses
 import math
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -15,7 +16,7 @@ from rich.table import Table
 
 from bombay_training.matches.intervals import CONFIDENCE, Estimate, Moments, estimates, mean_bounds, share_bounds
 from bombay_training.matches.results import Match
-from bombay_training.rich_tables import cell, fitting_table, format_ms
+from bombay_training.rich_tables import cell, fitting_table, format_ms, interval
 
 MAX_FAULTS: Final = 20  # in a summary
 ONE_AGAINST_REST: Final = "each row: the strength of one agent against copies of the other; at par they are equal"
@@ -93,13 +94,11 @@ class FaultCount:
 
 def fault_counts(matches: Sequence[Match]) -> dict[str, FaultCount]:
     """The games and faults of each agent, by its name, in the order in which the matches name them."""
-    found: dict[str, FaultCount] = {}
+    games, faults = Counter[str](), Counter[str]()
     for match in matches:
-        for index, name in enumerate(match.agents):
-            own = sum(fault.agent == index for fault in match.faults)
-            before = found.get(name, FaultCount(0, 0))
-            found[name] = FaultCount(before.games + match.num_games, before.faults + own)
-    return found
+        games.update(dict.fromkeys(match.agents, match.num_games))
+        faults.update(fault.name for fault in match.faults)
+    return {name: FaultCount(count, faults[name]) for name, count in games.items()}
 
 
 def unreliable(matches: Sequence[Match]) -> dict[str, FaultCount]:
@@ -110,11 +109,8 @@ def unreliable(matches: Sequence[Match]) -> dict[str, FaultCount]:
 def fault_note(counts: dict[str, FaultCount], consequence: str) -> str:
     """A sentence on unreliable agents, as `A (60 of 200) lost more than 1 % of its games by faults: …`; empty if none is."""
     names = [f"{name} ({count.faults:,} of {count.games:,})" for name, count in counts.items() if count.unreliable]
-    return (
-        f"{', '.join(names)} lost more than {100 * MAX_FAULT_SHARE:g} % of the games by faults: {consequence}"
-        if names
-        else ""
-    )
+    share = f"more than {100 * MAX_FAULT_SHARE:g} % of the games by faults"
+    return f"{', '.join(names)} lost {share}: {consequence}" if names else ""
 
 
 def unrated_note(counts: dict[str, FaultCount]) -> str:
@@ -129,29 +125,11 @@ def unrated_note(counts: dict[str, FaultCount]) -> str:
 
 def describe_lineup(lineup: Sequence[str]) -> str:
     """A line-up with repeated names counted: `greedy, 3 × random`."""
-    counts: dict[str, int] = {}
-    for name in lineup:
-        counts[name] = counts.get(name, 0) + 1
-    return ", ".join(f"{count} × {name}" if count > 1 else name for name, count in counts.items())
+    return ", ".join(f"{count} × {name}" if count > 1 else name for name, count in Counter(lineup).items())
 
 
 def summary(match: Match) -> dict[str, Any]:
     """A match as plain JSON types: the games played and, for each agent, its estimates and times."""
-    rows = []
-    for index, (name, timing) in enumerate(zip(match.agents, match.timings, strict=True)):
-        rows.append(
-            {
-                "agent": name,
-                "seats": match.seats_of(index),
-                "par": par(match, index),
-                "win_share": share_with_interval(match, index).to_dict(),
-                "design_effect": None if math.isnan(effect := design_effect(match, index)) else effect,
-                "margin": margin_with_interval(match, index).to_dict(),
-                "final": final_with_interval(match, index).to_dict(),
-                "faults": sum(fault.agent == index for fault in match.faults),
-                **{name: getattr(timing, name) for name in ("ms_per_turn", "decisions", "turns", "seconds", "p99_ms")},
-            }
-        )
     return {
         "players": match.game.num_players,
         "board": match.game.board.name,
@@ -162,8 +140,24 @@ def summary(match: Match) -> dict[str, Any]:
         "blocks": match.num_blocks,
         "games": match.num_games,
         "confidence": CONFIDENCE,
-        "agents": rows,
+        "agents": [_agent(match, index) for index in range(len(match.agents))],
         "faults": [str(fault) for fault in match.faults[:MAX_FAULTS]],
+    }
+
+
+def _agent(match: Match, index: int) -> dict[str, Any]:
+    """One agent's estimates and times."""
+    effect, timing = design_effect(match, index), match.timings[index]
+    return {
+        "agent": match.agents[index],
+        "seats": match.seats_of(index),
+        "par": par(match, index),
+        "win_share": share_with_interval(match, index).to_dict(),
+        "design_effect": None if math.isnan(effect) else effect,
+        "margin": margin_with_interval(match, index).to_dict(),
+        "final": final_with_interval(match, index).to_dict(),
+        "faults": sum(fault.agent == index for fault in match.faults),
+        **{name: getattr(timing, name) for name in ("ms_per_turn", "decisions", "turns", "seconds", "p99_ms")},
     }
 
 
@@ -210,42 +204,29 @@ def _columns(matches: Sequence[Match]) -> dict[str, list[str]]:
     """The columns of a table of matches by heading; the two columns of names come first."""
     one = all(match.format == "1vrest" for match in matches)
     rows = [
-        (match, index) for match in matches for index in range(1 if match.format == "1vrest" else len(match.agents))
+        _cells(match, _agent(match, index), one)
+        for match in matches
+        for index in range(1 if match.format == "1vrest" else len(match.agents))
     ]
-    margins = [margin_with_interval(*row) for row in rows]
-    finals = [final_with_interval(*row) for row in rows]
-    timings = [match.timings[index] for match, index in rows]
+    return {heading: [row[heading] for row in rows] for heading in rows[0]}
+
+
+def _cells(match: Match, row: dict[str, Any], one: bool) -> dict[str, str]:
+    """A row of a table; `row` as in a summary, `one` whether all matches of the table are one against the rest."""
+    margin, final, effect = row["margin"], row["final"]["mean"], row["design_effect"]
+    half = "–" if margin["high"] is None else f"{margin['high'] - margin['mean']:.1f}"
+    others = f" / {len(match.faults) - row['faults']}" if match.format == "1vrest" else ""  # of the rest
     return {
-        "agent": [match.agents[index] for match, index in rows],
-        "against" if one else "line-up": [
-            describe_lineup(match.lineup[1:] if one else match.lineup) for match, _ in rows
-        ],
-        "players": [str(match.game.num_players) for match, _ in rows],
-        "games": [str(match.num_games) for match, _ in rows],
-        "effective games": [_effective(*row) for row in rows],
-        "win share [95 %]": [str(share_with_interval(*row)) for row in rows],
-        "par": [f"{par(*row):.2f}" for row in rows],
-        "margin ± 95 %": [
-            "–" if math.isnan(margin.mean) else f"{margin.mean:+.1f} ± {_number(margin.high - margin.mean)}"
-            for margin in margins
-        ],
-        "final": ["–" if math.isnan(final.mean) else f"{final.mean:.1f}" for final in finals],
-        "ms/turn": [format_ms(timing.ms_per_turn) for timing in timings],
-        "p99": [format_ms(timing.p99_ms) for timing in timings],
-        "faults": [_faults(*row) for row in rows],
+        "agent": row["agent"],
+        "against" if one else "line-up": describe_lineup(match.lineup[1:] if one else match.lineup),
+        "players": str(match.game.num_players),
+        "games": str(match.num_games),
+        "effective games": f"{match.num_games / effect:,.0f}" if effect else "–",
+        "win share [95 %]": interval(row["win_share"], "{:.3f}"),
+        "par": f"{row['par']:.2f}",
+        "margin ± 95 %": "–" if margin["mean"] is None else f"{margin['mean']:+.1f} ± {half}",
+        "final": "–" if final is None else f"{final:.1f}",
+        "ms/turn": format_ms(row["ms_per_turn"]),
+        "p99": format_ms(row["p99_ms"]),
+        "faults": f"{row['faults']}{others}",
     }
-
-
-def _effective(match: Match, index: int) -> str:
-    effect = design_effect(match, index)
-    return f"{match.num_games / effect:,.0f}" if effect > 0 else "–"
-
-
-def _number(value: float) -> str:
-    return f"{value:.1f}" if math.isfinite(value) else "–"
-
-
-def _faults(match: Match, index: int) -> str:
-    """The number of games that an agent lost by faults; the rest has no row of its own, so its number follows."""
-    own = sum(fault.agent == index for fault in match.faults)
-    return f"{own} / {len(match.faults) - own}" if match.format == "1vrest" else str(own)
