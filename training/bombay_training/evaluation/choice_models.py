@@ -10,7 +10,7 @@ The likeliest θ of an agent that always wins is infinite. So every θ and γ pl
 half won and half lost: Haldane's and Anscombe's correction of the logit of a proportion. It moves a θ with G games by an order of
 1/G, while the standard error is of order 1/√G. It moves θ towards 0, from which the likeliest one is on average too far, by the
 same order. The pseudo-game also chooses among all θ and γ that differ by constants. `ratings.py` centres them and turns the fit
-into ratings. Needs SciPy (extra `analysis`).
+into ratings.
 
 Sources: R. D. Luce, "Individual choice behavior" (1959); R. L. Plackett, "The analysis of permutations", Applied Statistics 24
 (1975); K. Train, "Discrete choice methods with simulation" (2009), chapters 3 and 8; F. J. Anscombe, "On estimating binomial
@@ -22,17 +22,15 @@ import enum
 import functools
 import itertools
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
-from scipy import sparse, special
+from scipy import optimize, sparse, special
 from scipy.sparse import csgraph
 
 from bombay_env import checks
 from bombay_training.matches.results import Match
 from bombay_training.matches.statistics import fault_note, unreliable
-
-MAX_STEPS: Final = 100  # of Newton's method
 
 Terms = tuple[np.ndarray, np.ndarray, np.ndarray]  # log-likelihoods (U,), gradients (U, n) and information (U, n, n)
 
@@ -72,6 +70,11 @@ class League:
         """The terms of the log-likelihood by the seats' log weights (U, n)."""
         return (_wins if self.model is Model.WINS else _orders)(self.values)
 
+    @functools.cached_property
+    def design(self) -> np.ndarray:
+        """(U, n, K) float64, as `design`."""
+        return design(self.seats, len(self.agents))
+
     def beaten(self) -> np.ndarray:
         """(A, A) bool: whether the agent in the row has beaten that in the column, itself or through others."""
         ahead = self.values[:, :, None] > 0
@@ -81,6 +84,21 @@ class League:
         direct = np.zeros((len(self.agents), len(self.agents)))
         direct[self.seats[row, one], self.seats[row, other]] = 1
         return np.asarray(np.isfinite(csgraph.shortest_path(direct, unweighted=True)))
+
+    def check_strengths(self, among: np.ndarray) -> None:
+        """Raise ValueError if the strengths of these agents, (A,) bool, cannot be told from each other and from effects of seats.
+
+        Results against other agents, whose strengths no game bounds, do not tell them apart.
+        """
+        mine = among[self.seats].astype(float)
+        odds = mine / np.maximum(mine.sum(axis=1, keepdims=True), 1)
+        values, vectors = np.linalg.eigh(_by_parameter(self.design, _covariance(odds)))
+        free = vectors[: len(among)][among][:, values < 1e-9 * max(values.max(), 1)]
+        if (np.ptp(free, axis=0) > 1e-6).any():
+            raise ValueError(
+                "these line-ups cannot be rated: some agents never meet others, or agents that beat each other never change "
+                "their seats"
+            )
 
 
 def league_of(matches: Sequence[Match], model: Model) -> League:
@@ -101,27 +119,8 @@ def league_of(matches: Sequence[Match], model: Model) -> League:
     counts = sparse.coo_array((np.ones(len(deal)), (deal, result.ravel()))).tocsr()
     seats, values = np.hsplit(results, 2)
     league = League(agents, seats.astype(np.int64), values, counts, deals, model)
-    (*_, information) = _wins(values)(np.zeros(values.shape))
-    size = len(agents) + seats.shape[1]
-    design = by_parameter(league.seats, size, information).sum(axis=0).reshape(size, size)
-    if np.linalg.matrix_rank(design, hermitian=True) < size - 2:  # a constant may be added to all θ, and one to all γ
-        raise ValueError("these line-ups cannot be rated: some agents never meet others, or never change their seats")
+    league.check_strengths(np.ones(len(agents), np.bool_))
     return league
-
-
-def check_seats(league: League, among: np.ndarray) -> None:
-    """Raise ValueError if the strengths of these agents, (A,) bool, cannot be told from the effects of their seats.
-
-    Results against other agents, whose strengths no game bounds, do not tell them apart.
-    """
-    mine = among[league.seats].astype(float)
-    odds = mine / np.maximum(mine.sum(axis=1, keepdims=True), 1)
-    size = len(among) + league.seats.shape[1]
-    information = _diagonal(odds) - odds[:, :, None] * odds[:, None]
-    values, vectors = np.linalg.eigh(by_parameter(league.seats, size, information).sum(axis=0).reshape(size, size))
-    free = vectors[: len(among)][among][:, values < 1e-9 * max(values.max(), 1)]
-    if (np.ptp(free, axis=0) > 1e-6).any():
-        raise ValueError("these line-ups cannot be rated: agents that beat each other never change their seats")
 
 
 def rated(matches: Sequence[Match]) -> list[Match]:
@@ -150,20 +149,21 @@ def seats_of(match: Match, agents: Sequence[str]) -> np.ndarray:
 # --- models ---
 
 
-def seat_weights(strengths: np.ndarray, seats: np.ndarray) -> np.ndarray:
-    """The log weights θ + γ (U, n) of seats (U, n) by parameters (K,)."""
+def design(seats: np.ndarray, agents: int) -> np.ndarray:
+    """Which parameters add up to the log weight of each of the seats (U, n), (U, n, K) float64."""
     n = seats.shape[1]
-    return np.asarray(strengths[:-n][seats] + strengths[-n:])
+    return np.concatenate([np.eye(agents)[seats], np.tile(np.eye(n), (len(seats), 1, 1))], axis=2)
 
 
-def by_parameter(seats: np.ndarray, size: int, part: np.ndarray) -> Any:
-    """Gradients (U, n) or information (U, n, n) of seats, by the parameters that they belong to: sparse (U, K) or (U, K²)."""
-    n, axes = seats.shape[1], part.ndim - 1
-    slots = np.hstack([seats, np.broadcast_to(np.arange(size - n, size), seats.shape)])
-    slots = slots if axes == 1 else slots[:, :, None] * size + slots[:, None]
-    rows = np.broadcast_to(np.arange(len(seats)).reshape(-1, *[1] * axes), slots.shape)
-    entries = np.tile(part, (1, *[2] * axes))
-    return sparse.coo_array((entries.ravel(), (rows.ravel(), slots.ravel())), shape=(len(seats), size**axes))
+def _by_parameter(design: np.ndarray, information: np.ndarray) -> np.ndarray:
+    """The sum (K, K) of the information (U, n, n) of seats by the parameters that they depend on."""
+    size = design.shape[2]
+    return np.asarray(design.reshape(-1, size).T @ (information @ design).reshape(-1, size))
+
+
+def _covariance(odds: np.ndarray) -> np.ndarray:
+    """The covariance (…, n, n) of a choice of one seat by these odds (…, n)."""
+    return np.asarray(odds[..., None] * np.eye(odds.shape[-1]) - odds[..., None] * odds[..., None, :])
 
 
 def _wins(shares: np.ndarray) -> Callable[[np.ndarray], Terms]:
@@ -172,7 +172,7 @@ def _wins(shares: np.ndarray) -> Callable[[np.ndarray], Terms]:
     def terms(weights: np.ndarray) -> Terms:
         odds = special.softmax(weights, axis=1)
         value = (shares * weights).sum(axis=1) - special.logsumexp(weights, axis=1)
-        return value, shares - odds, _diagonal(odds) - odds[:, :, None] * odds[:, None]
+        return value, shares - odds, _covariance(odds)
 
     return terms
 
@@ -192,28 +192,23 @@ def _orders(places: np.ndarray) -> Callable[[np.ndarray], Terms]:
 
     def terms(weights: np.ndarray) -> Terms:
         ordered = np.take_along_axis(weights[result], order, axis=1)
-        ordered -= ordered.max(axis=1, keepdims=True)
-        left = np.exp(ordered)[:, None] * np.triu(np.ones((n, n)))  # (R, stage, seat): those still without a place
-        total = left.sum(axis=2)
-        odds = left / total[:, :, None]
-        value = (ordered - np.log(total)).sum(axis=1)
+        left = np.where(
+            np.triu(np.ones((n, n))), ordered[:, None], -np.inf
+        )  # (R, stage, seat): those still without a place
+        odds = special.softmax(left, axis=2)
+        value = (ordered - special.logsumexp(left, axis=2)).sum(axis=1)
         gradient = np.take_along_axis(1 - odds.sum(axis=1), back, axis=1)
-        information = _diagonal(odds.sum(axis=1)) - np.einsum("rki,rkj->rij", odds, odds)
-        information = information[np.arange(len(back))[:, None, None], back[:, :, None], back[:, None]]
-        top = np.maximum.reduceat(value, first)
-        part = np.exp(value - top[result])
-        sums = np.add.reduceat(part, first)
-        part /= sums[result]
+        information = _covariance(odds).sum(axis=1)[
+            np.arange(len(back))[:, None, None], back[:, :, None], back[:, None]
+        ]
+        total = np.logaddexp.reduceat(value, first)
+        part = np.exp(value - total[result])  # of each order in the probability of its result
         mean = np.add.reduceat(part[:, None] * gradient, first)
         information -= gradient[:, :, None] * gradient[:, None]
         information = np.add.reduceat(part[:, None, None] * information, first) + mean[:, :, None] * mean[:, None]
-        return top + np.log(sums), mean, information
+        return total, mean, information
 
     return terms
-
-
-def _diagonal(values: np.ndarray) -> np.ndarray:
-    return np.asarray(values[:, :, None] * np.eye(values.shape[1]))
 
 
 # --- fit ---
@@ -255,15 +250,16 @@ class Estimates:
 def estimates_of(league: League, pseudo_games: float) -> Estimates:
     """Fit a league. Raises as `fitted`."""
     strengths = fitted(league, league.counts.sum(axis=0), pseudo_games)
-    _, gradient, information = league.terms(seat_weights(strengths, league.seats))
-    tables = [by_parameter(league.seats, len(strengths), part) for part in (gradient, information)]
-    scores, by_deal = ((league.counts @ table).toarray() for table in tables)
-    by_deal = by_deal.reshape(-1, len(strengths), len(strengths))
+    _, gradient, information = league.terms(league.design @ strengths)
+    parameters = league.design.swapaxes(1, 2)  # (U, K, n)
+    scores = league.counts @ (parameters @ gradient[:, :, None])[:, :, 0]
+    by_result = (parameters @ information @ league.design).reshape(len(gradient), -1)
+    by_deal = (league.counts @ by_result).reshape(len(league.deals), len(strengths), -1)
     return Estimates(strengths, scores, by_deal, _pseudo(strengths, pseudo_games))
 
 
 def fitted(league: League, counts: np.ndarray, pseudo_games: float) -> np.ndarray:
-    """The parameters (K,) if results occur so often (U,), by Newton's method with halved steps.
+    """The likeliest parameters (K,) if results occur so often (U,).
 
     Raises:
         ValueError: `pseudo_games` is not above 0.
@@ -271,28 +267,27 @@ def fitted(league: League, counts: np.ndarray, pseudo_games: float) -> np.ndarra
     """
     if not pseudo_games > 0:
         raise ValueError(f"pseudo_games is {pseudo_games:g}; it must be above 0")
-    strengths = np.zeros(len(league.agents) + league.seats.shape[1])
-    value, gradient, information = log_likelihood(league, counts, pseudo_games, strengths)
-    for _ in range(MAX_STEPS):
-        step = np.linalg.solve(information, gradient)
-        gain = gradient @ step
-        if gain < 1e-18 * counts.sum():
-            return strengths
-        for length in 0.5 ** np.arange(20):
-            new = log_likelihood(league, counts, pseudo_games, strengths + length * step)
-            if new[0] >= value + 1e-4 * length * gain - 1e-12 * abs(value):  # up to rounding
-                break
-        strengths = strengths + length * step
-        value, gradient, information = new
-    raise ArithmeticError(f"the ratings did not converge in {MAX_STEPS} steps")
+
+    def slope(strengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        _, gradient, information = log_likelihood(league, counts, pseudo_games, strengths)
+        return gradient, -information
+
+    found = optimize.root(slope, np.zeros(league.design.shape[2]), jac=True, method="lm", tol=1e-12)
+    if not found.success:
+        raise ArithmeticError(f"the ratings did not converge: {found.message}")
+    return np.asarray(found.x)
 
 
 def log_likelihood(league: League, counts: np.ndarray, pseudo_games: float, strengths: np.ndarray) -> Terms:
     """The log-likelihood, its gradient (K,) and information (K, K), of results that occur so often (U,) and pseudo-games."""
-    parts = league.terms(seat_weights(strengths, league.seats))
+    values, gradients, information = league.terms(league.design @ strengths)
     value, slope, curve = _pseudo(strengths, pseudo_games)
-    gradient, information = (counts @ by_parameter(league.seats, len(strengths), part) for part in parts[1:])
-    return counts @ parts[0] + value, gradient + slope, information.reshape(curve.shape) + curve
+    gradient = np.tensordot(counts[:, None] * gradients, league.design, 2)
+    return (
+        counts @ values + value,
+        gradient + slope,
+        _by_parameter(league.design, counts[:, None, None] * information) + curve,
+    )
 
 
 def _pseudo(strengths: np.ndarray, games: float) -> Terms:
