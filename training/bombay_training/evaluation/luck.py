@@ -25,7 +25,7 @@ from typing import Final
 import numpy as np
 
 from bombay_training.matches.cells import PARTS
-from bombay_training.matches.intervals import CONFIDENCE, Estimate
+from bombay_training.matches.intervals import CONFIDENCE, Estimate, resampled
 
 Redraw = tuple[str, ...]  # parts, in the order of `PARTS`
 
@@ -55,32 +55,24 @@ def variance_shares(results: Mapping[Redraw, np.ndarray], resamples: int = RESAM
     """
     mean = np.mean([values.mean(axis=0) for values in results.values()], axis=0)
     centred = {frozenset(redraw): values - mean for redraw, values in results.items()}
-    columns = [np.mean([values**2 for values in centred.values()], axis=0)]
-    for part in PARTS:
-        columns += _terms(centred, part)
-    terms = np.stack([column.sum(axis=1) for column in columns], axis=1)
-    estimates = _ratios(terms, resamples)
-    return {part: PartShares(*estimates[2 * place : 2 * place + 2]) for place, part in enumerate(PARTS)}
+    whole = np.mean([values**2 for values in centred.values()], axis=0).sum(axis=1)
+    weights = resampled(len(whole), resamples, np.random.default_rng(0))
+    return {part: PartShares(*(_ratio(term, whole, weights) for term in _terms(centred, part))) for part in PARTS}
 
 
 def _terms(results: Mapping[frozenset[str], np.ndarray], part: str) -> tuple[np.ndarray, np.ndarray]:
-    """What a part explains alone and in all, (deals, n) each; their means are parts of the variance."""
+    """What a part explains alone and in all, (deals,) each; their means are parts of the variance."""
     one, other = (frozenset({name}) for name in PARTS if name != part)
     without, with_one, with_other = (
         results[redrawn] - results[redrawn | {part}] for redrawn in (frozenset(), one, other)
     )
     first = (results[one | other] * without + with_one * with_other) / 3
-    return first, (without**2 + with_one**2 + with_other**2) / 6
+    return first.sum(axis=1), ((without**2 + with_one**2 + with_other**2) / 6).sum(axis=1)
 
 
-def _ratios(terms: np.ndarray, resamples: int) -> list[Estimate]:
-    """The means of all columns but the first, divided by that of the first, with percentiles of the bootstrap over rows."""
-    whole, *parts = terms.mean(axis=0)
-    if whole == 0:
-        return [Estimate(math.nan, math.nan, math.nan)] * len(parts)
-    rng, count = np.random.default_rng(0), len(terms)
-    means = np.array([terms[rng.integers(count, size=count)].mean(axis=0) for _ in range(resamples)])
-    means = means[means[:, 0] > 0]
-    tail = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(means[:, 1:] / means[:, :1], (tail, 1 - tail), axis=0)
-    return [Estimate(*row) for row in zip((np.array(parts) / whole).tolist(), low.tolist(), high.tolist(), strict=True)]
+def _ratio(term: np.ndarray, whole: np.ndarray, weights: np.ndarray) -> Estimate:
+    """The mean of a term (deals,) divided by that of the whole, with percentiles over resamples with these weights."""
+    if not whole.any():
+        return Estimate(math.nan, math.nan, math.nan)
+    low, high = np.quantile(weights @ term / (weights @ whole), ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2))
+    return Estimate(float(term.mean() / whole.mean()), float(low), float(high))
