@@ -221,7 +221,6 @@ def test_ratings_are_relative_to_their_mean_or_to_a_reference(matches):
     assert best.high == np.inf
     for nobody in (["in no match"], ["agent-6"]):
         assert rate(matches, reference=nobody).rating == ratings.rating
-    assert ratings.higher + ratings.higher.T == pytest.approx(1 - np.eye(len(ratings.agents)))
     assert ratings.rank_probability.sum(axis=0) == pytest.approx(1)
 
 
@@ -342,10 +341,10 @@ def test_equal_results_are_ties_and_one_deal_says_nothing():
     """Otherwise the agent that is named first would be better for sure, and a single deal as good as many."""
     tied = fixed((0, 1), [0, 0] * 10)
     ratings = rate([tied], resamples=2000)
-    assert ratings.higher[0, 1] + ratings.higher[1, 0] == pytest.approx(1)
-    assert abs(ratings.higher[0, 1] - 0.5) < 0.1
+    assert ratings.best("agent-0", ["agent-1"]) + ratings.best("agent-1", ["agent-0"]) == pytest.approx(1)
+    assert abs(ratings.best("agent-0", ["agent-1"]) - 0.5) < 0.1
     one = rate([fixed((0, 1), [0, 0], deals=np.zeros(2, np.int64))], resamples=2000)
-    assert abs(one.higher[0, 1] - 0.5) < 0.1
+    assert abs(one.best("agent-0", ["agent-1"]) - 0.5) < 0.1
 
 
 @pytest.mark.parametrize("deals", [2, 5, 20])
@@ -355,8 +354,8 @@ def test_of_equal_agents_few_are_called_better_with_confidence(deals):
     for _ in range(400):
         block = np.arange(deals).repeat(2)
         winners = rng.integers(2, size=2 * deals)
-        higher = rate([fixed((0, 1), winners, deals=block)], resamples=300, seed=1).higher[0, 1]
-        sure += not 0.05 < higher < 0.95
+        ratings = rate([fixed((0, 1), winners, deals=block)], resamples=300, seed=1)
+        sure += not 0.05 < ratings.best("agent-0", ["agent-1"]) < 0.95
     assert sure < 0.16 * 400
 
 

@@ -122,9 +122,7 @@ def _row(
             "rating": ratings.rating[place].to_dict(),
             "share": ratings.share[place].to_dict(),
             "better_than": [
-                {"agent": name, "probability": float(ratings.higher[place, ratings.agents.index(name)])}
-                for name in near
-                if name != agent
+                {"agent": name, "probability": ratings.best(agent, [name])} for name in near if name != agent
             ],
         }
     return row

@@ -33,6 +33,7 @@ from bombay_training.matches.results import Match
 from bombay_training.matches.statistics import fault_note, unreliable
 
 Terms = tuple[np.ndarray, np.ndarray, np.ndarray]  # log-likelihoods (U,), gradients (U, n) and information (U, n, n)
+Likelihood = Callable[[np.ndarray], Terms]  # of results, by the seats' log weights (U, n)
 
 
 class Model(enum.StrEnum):
@@ -66,14 +67,22 @@ class League:
     model: Model
 
     @functools.cached_property
-    def terms(self) -> Callable[[np.ndarray], Terms]:
-        """The terms of the log-likelihood by the seats' log weights (U, n)."""
+    def likelihood(self) -> Likelihood:
+        """That of the model."""
         return (_wins if self.model is Model.WINS else _orders)(self.values)
 
     @functools.cached_property
     def design(self) -> np.ndarray:
         """(U, n, K) float64, as `design`."""
         return design(self.seats, len(self.agents))
+
+    def terms(self, strengths: np.ndarray) -> Terms:
+        """The log-likelihoods (U,) of the results, their gradients (U, K) and information (U, K, K) by the parameters (K,)."""
+        value, gradient, information = self.likelihood(self.design @ strengths)
+        return value, np.einsum("uik,ui->uk", self.design, gradient), self._by_parameter(information)
+
+    def _by_parameter(self, information: np.ndarray) -> np.ndarray:
+        return np.asarray(self.design.swapaxes(1, 2) @ information @ self.design)
 
     def beaten(self) -> np.ndarray:
         """(A, A) bool: whether the agent in the row has beaten that in the column, itself or through others."""
@@ -92,7 +101,7 @@ class League:
         """
         mine = among[self.seats].astype(float)
         odds = mine / np.maximum(mine.sum(axis=1, keepdims=True), 1)
-        values, vectors = np.linalg.eigh(_by_parameter(self.design, _covariance(odds)))
+        values, vectors = np.linalg.eigh(self._by_parameter(_covariance(odds)).sum(axis=0))
         free = vectors[: len(among)][among][:, values < 1e-9 * max(values.max(), 1)]
         if (np.ptp(free, axis=0) > 1e-6).any():
             raise ValueError(
@@ -155,18 +164,12 @@ def design(seats: np.ndarray, agents: int) -> np.ndarray:
     return np.concatenate([np.eye(agents)[seats], np.tile(np.eye(n), (len(seats), 1, 1))], axis=2)
 
 
-def _by_parameter(design: np.ndarray, information: np.ndarray) -> np.ndarray:
-    """The sum (K, K) of the information (U, n, n) of seats by the parameters that they depend on."""
-    size = design.shape[2]
-    return np.asarray(design.reshape(-1, size).T @ (information @ design).reshape(-1, size))
-
-
 def _covariance(odds: np.ndarray) -> np.ndarray:
     """The covariance (…, n, n) of a choice of one seat by these odds (…, n)."""
     return np.asarray(odds[..., None] * np.eye(odds.shape[-1]) - odds[..., None] * odds[..., None, :])
 
 
-def _wins(shares: np.ndarray) -> Callable[[np.ndarray], Terms]:
+def _wins(shares: np.ndarray) -> Likelihood:
     """The conditional logit of win shares (U, n)."""
 
     def terms(weights: np.ndarray) -> Terms:
@@ -177,7 +180,7 @@ def _wins(shares: np.ndarray) -> Callable[[np.ndarray], Terms]:
     return terms
 
 
-def _orders(places: np.ndarray) -> Callable[[np.ndarray], Terms]:
+def _orders(places: np.ndarray) -> Likelihood:
     """Plackett and Luce's model of places (U, n). Each result is expanded to the R orders without ties that it leaves open.
 
     Its log-likelihood is concave, also with ties: a result is a convex set of the seats' Gumbel-distributed luck.
@@ -189,18 +192,16 @@ def _orders(places: np.ndarray) -> Callable[[np.ndarray], Terms]:
     result, which = np.nonzero((np.diff(places[:, permutations], axis=2) >= 0).all(axis=2))
     order = permutations[which]
     back, first = np.argsort(order, axis=1), np.searchsorted(result, np.arange(len(places)))
+    square = np.arange(len(back))[:, None, None], back[:, :, None], back[:, None]
+    placeless = np.triu(np.ones((n, n), np.bool_))  # (stage, seat): still without a place
 
     def terms(weights: np.ndarray) -> Terms:
         ordered = np.take_along_axis(weights[result], order, axis=1)
-        left = np.where(
-            np.triu(np.ones((n, n))), ordered[:, None], -np.inf
-        )  # (R, stage, seat): those still without a place
+        left = np.where(placeless, ordered[:, None], -np.inf)
         odds = special.softmax(left, axis=2)
         value = (ordered - special.logsumexp(left, axis=2)).sum(axis=1)
         gradient = np.take_along_axis(1 - odds.sum(axis=1), back, axis=1)
-        information = _covariance(odds).sum(axis=1)[
-            np.arange(len(back))[:, None, None], back[:, :, None], back[:, None]
-        ]
+        information = _covariance(odds).sum(axis=1)[square]
         total = np.logaddexp.reduceat(value, first)
         part = np.exp(value - total[result])  # of each order in the probability of its result
         mean = np.add.reduceat(part[:, None] * gradient, first)
@@ -250,12 +251,9 @@ class Estimates:
 def estimates_of(league: League, pseudo_games: float) -> Estimates:
     """Fit a league. Raises as `fitted`."""
     strengths = fitted(league, league.counts.sum(axis=0), pseudo_games)
-    _, gradient, information = league.terms(league.design @ strengths)
-    parameters = league.design.swapaxes(1, 2)  # (U, K, n)
-    scores = league.counts @ (parameters @ gradient[:, :, None])[:, :, 0]
-    by_result = (parameters @ information @ league.design).reshape(len(gradient), -1)
-    by_deal = (league.counts @ by_result).reshape(len(league.deals), len(strengths), -1)
-    return Estimates(strengths, scores, by_deal, _pseudo(strengths, pseudo_games))
+    _, gradient, information = league.terms(strengths)
+    by_deal = (league.counts @ information.reshape(len(gradient), -1)).reshape(-1, *information.shape[1:])
+    return Estimates(strengths, league.counts @ gradient, by_deal, _pseudo(strengths, pseudo_games))
 
 
 def fitted(league: League, counts: np.ndarray, pseudo_games: float) -> np.ndarray:
@@ -280,14 +278,9 @@ def fitted(league: League, counts: np.ndarray, pseudo_games: float) -> np.ndarra
 
 def log_likelihood(league: League, counts: np.ndarray, pseudo_games: float, strengths: np.ndarray) -> Terms:
     """The log-likelihood, its gradient (K,) and information (K, K), of results that occur so often (U,) and pseudo-games."""
-    values, gradients, information = league.terms(league.design @ strengths)
-    value, slope, curve = _pseudo(strengths, pseudo_games)
-    gradient = np.tensordot(counts[:, None] * gradients, league.design, 2)
-    return (
-        counts @ values + value,
-        gradient + slope,
-        _by_parameter(league.design, counts[:, None, None] * information) + curve,
-    )
+    parts = zip(league.terms(strengths), _pseudo(strengths, pseudo_games), strict=True)
+    value, gradient, information = (np.tensordot(counts, played, 1) + pseudo for played, pseudo in parts)
+    return value, gradient, information
 
 
 def _pseudo(strengths: np.ndarray, games: float) -> Terms:

@@ -88,15 +88,9 @@ def kingmaking(records: Sequence[Record], limit: int = last_round.DEFAULT_LIMIT)
                 unfinished += 1
         except (TooLargeError, OverflowError):
             unsolved += 1
-    tied, settled, kingmaker, winners = map(list, zip(*solved, strict=True) if solved else [()] * 4)
-    return Kingmaking(
-        np.array(tied, np.bool_),
-        np.array(settled, np.bool_).reshape(-1, n),
-        np.array(kingmaker, np.bool_).reshape(-1, n),
-        np.array(winners, np.bool_).reshape(-1, len(last_round.AIMS), n),
-        unsolved,
-        unfinished,
-    )
+    shapes = {"tied": (), "settled": n, "kingmaker": n, "winners": (len(last_round.AIMS), n)}
+    games = np.array(solved, [(name, np.bool_, shape) for name, shape in shapes.items()])
+    return Kingmaking(**{name: games[name] for name in shapes}, unsolved=unsolved, unfinished=unfinished)
 
 
 def turn_starts(record: Record) -> list[np.ndarray]:

@@ -60,7 +60,6 @@ class Ratings:
         share: expected win share against agents of rating 0, averaged over seats; with the bounds of the rating.
         rank: (A,) int64 from 1, by rating.
         rank_probability: (A, A) float64, of each agent (row) to have each rank.
-        higher: (A, A) float64, the probability that the row's rating is higher than the column's; 0 on the diagonal.
         drawn: (R, A) float64, ratings in resamples of the deals, from which these probabilities are.
         differences: (A, A, 3) float64, row's rating minus column's, with its lower and upper bound.
         seat_effect: (n,) float64, γ, adding up to 0.
@@ -77,7 +76,6 @@ class Ratings:
     share: tuple[Estimate, ...]
     rank: np.ndarray
     rank_probability: np.ndarray
-    higher: np.ndarray
     drawn: np.ndarray
     differences: np.ndarray
     seat_effect: np.ndarray
@@ -222,7 +220,6 @@ def rate(
         share=tuple(Estimate(*row) for row in share.tolist()),
         rank=1 + (points[:-1] > points[:-1, None]).sum(axis=1),
         rank_probability=np.array([(ranks == rank).mean(axis=0) for rank in range(count)]).T,
-        higher=np.array([(column[:, None] > drawn).mean(axis=0) for column in drawn.T]),
         drawn=drawn,
         differences=differences[:-1, :-1],
         seat_effect=effect,

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Final, Self
 
 import numpy as np
-from scipy import optimize
+from scipy import optimize, special
 
 from bombay_agents.shipped import make_zero
 from bombay_env import Game
@@ -43,15 +43,13 @@ class Beliefs:
 
     def at(self, temperature: float) -> Self:
         """The beliefs corrected by a temperature; 1 changes nothing."""
-        logits = np.log(np.maximum(self.share, LEAST_SHARE)) / temperature
-        powers = np.exp(logits - logits.max(axis=2, keepdims=True))
-        return dataclasses.replace(self, share=powers / powers.sum(axis=2, keepdims=True))
+        logarithms = np.log(np.maximum(self.share, LEAST_SHARE))
+        return dataclasses.replace(self, share=special.softmax(logarithms / temperature, axis=2))
 
     @property
     def cross_entropy(self) -> float:
         """The mean over games and turns of −Σ true share · log belief."""
-        logs = np.log(np.maximum(self.share, LEAST_SHARE))
-        return float(-(self.win_share[:, None] * logs).sum(axis=2).mean())
+        return float(-special.xlogy(self.win_share[:, None], np.maximum(self.share, LEAST_SHARE)).sum(axis=2).mean())
 
     @property
     def calibration_error(self) -> float:
@@ -160,9 +158,8 @@ class _TurnStarts:
 
 def fit_temperature(given: Beliefs) -> float:
     """The temperature, within `TEMPERATURES`, at which the cross-entropy of beliefs is least."""
-    low, high = np.log(TEMPERATURES)
     found = optimize.minimize_scalar(
-        lambda logarithm: given.at(np.exp(logarithm)).cross_entropy, bounds=(low, high), method="bounded"
+        lambda logarithm: given.at(np.exp(logarithm)).cross_entropy, bounds=np.log(TEMPERATURES)
     )
     return float(np.exp(found.x))
 
