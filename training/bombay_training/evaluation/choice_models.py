@@ -22,7 +22,7 @@ import enum
 import functools
 import itertools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from scipy import optimize, sparse, special
@@ -31,6 +31,8 @@ from scipy.sparse import csgraph
 from bombay_env import checks
 from bombay_training.matches.results import Match
 from bombay_training.matches.statistics import fault_note, unreliable
+
+MAX_STEPS: Final = 100  # of the trust region
 
 Terms = tuple[np.ndarray, np.ndarray, np.ndarray]  # log-likelihoods (U,), gradients (U, n) and information (U, n, n)
 Likelihood = Callable[[np.ndarray], Terms]  # of results, by the seats' log weights (U, n)
@@ -259,21 +261,32 @@ def estimates_of(league: League, pseudo_games: float) -> Estimates:
 def fitted(league: League, counts: np.ndarray, pseudo_games: float) -> np.ndarray:
     """The likeliest parameters (K,) if results occur so often (U,).
 
+    The trust region ends where the likelihood's rounding hides a gain. From there Newton's steps need the gradient only.
+
     Raises:
         ValueError: `pseudo_games` is not above 0.
         ArithmeticError: no convergence.
     """
     if not pseudo_games > 0:
         raise ValueError(f"pseudo_games is {pseudo_games:g}; it must be above 0")
+    likelihood = functools.partial(log_likelihood, league, counts, pseudo_games)
+    rounding, start = 1e-8 * counts.sum(), np.zeros(league.design.shape[2])
 
-    def slope(strengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        _, gradient, information = log_likelihood(league, counts, pseudo_games, strengths)
-        return gradient, -information
+    def loss(strengths: np.ndarray) -> tuple[float, np.ndarray]:
+        value, gradient, _ = likelihood(strengths)
+        return -float(value), -gradient
 
-    found = optimize.root(slope, np.zeros(league.design.shape[2]), jac=True, method="lm", tol=1e-12)
-    if not found.success:
-        raise ArithmeticError(f"the ratings did not converge: {found.message}")
-    return np.asarray(found.x)
+    options = {"gtol": rounding, "maxiter": MAX_STEPS}
+    found = optimize.minimize(
+        loss, start, jac=True, hess=lambda at: likelihood(at)[2], method="trust-exact", options=options
+    )
+    strengths = found.x
+    for _ in range(2):
+        _, gradient, information = likelihood(strengths)
+        strengths = strengths + (step := np.linalg.solve(information, gradient))
+    if gradient @ step > rounding:
+        raise ArithmeticError(f"the ratings did not converge in {MAX_STEPS} steps")
+    return np.asarray(strengths)
 
 
 def log_likelihood(league: League, counts: np.ndarray, pseudo_games: float, strengths: np.ndarray) -> Terms:
