@@ -14,40 +14,12 @@ from bombay_training.matches.intervals import (
     mean_bounds,
     mean_change_bounds,
     p_value,
+    resampled,
     share_bounds,
 )
 
-SHARES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.25, 0.5, 0.75, 0.9, 0.97, 0.99, 0.999)
+REPEATS = 2000  # simulated matches of each cell
 SEATINGS = 4  # games of a block
-
-
-def odds_of(share, ties):
-    """The probabilities of a win, a half and a loss."""
-    halves = 2 * min(share, 1 - share) * ties
-    return np.array([share - halves / 2, halves, 1 - share - halves / 2])
-
-
-def block_means(rng, share, blocks, alike, ties, repeats):
-    """Mean win shares of blocks, (repeats, blocks), with this mean.
-
-    Args:
-        alike: correlation of the games of a block, from 0 to 1.
-        ties: how much of the rarer of wins and losses comes as halves, from 0 to 1.
-    """
-    odds = odds_of(share, ties)
-    games = np.array([1, 0.5, 0])
-    if alike == 1:
-        return rng.choice(games, p=odds, size=(repeats, blocks))
-    if alike == 0:
-        return rng.multinomial(SEATINGS, odds, (repeats, blocks)) @ games / SEATINGS
-    # Pólya's urn: each game repeats one of those before it, with a probability that gives the correlation.
-    drawn = rng.choice(games, p=odds, size=(repeats, blocks, SEATINGS))
-    strength = (1 - alike) / alike
-    for game in range(1, SEATINGS):
-        again = rng.random((repeats, blocks)) < game / (game + strength)
-        earlier = np.take_along_axis(drawn, rng.integers(game, size=(repeats, blocks, 1)), axis=2)[..., 0]
-        drawn[..., game] = np.where(again, earlier, drawn[..., game])
-    return drawn.mean(axis=2)
 
 
 def moments(values):
@@ -61,71 +33,47 @@ def covered(bounds, mean):
     return float(((low <= mean + 1e-12) & (mean - 1e-12 <= high)).mean())
 
 
-def share_coverage(cells, repeats, seed=0):
-    """The coverage of intervals of win shares by cell."""
-    rng = np.random.default_rng(seed)
-    found = {}
-    for share, blocks, alike, ties in cells:
-        means = block_means(rng, share, blocks, alike, ties, repeats)
-        found[share, blocks, alike, ties] = covered(share_bounds(moments(means)), share)
-    return found
+def demanded(found, many):
+    """Check the coverage by cell, within a standard error: at least 0.94 in all, and at most 0.97 where `many` blocks differ.
 
-
-def changes(rng, blocks, changed, kind, repeats, seats=4):
-    """Changes of win shares, (repeats, blocks, seats), and their true means; a changed rule affects this part of games.
-
-    Affected games have another winner: any seat alike (`redrawn`), seat 0 (`first`) or the next seat (`next`).
+    Intervals may cover more often where blocks are few or rarely differ: their means take few values then, and nothing tells
+    blocks that are all alike from blocks of which one in fifty differs.
     """
-    before = np.eye(seats)[rng.integers(seats, size=(repeats, blocks))]
-    affected = rng.random((repeats, blocks, 1)) < changed
-    if kind == "redrawn":
-        after, means = np.eye(seats)[rng.integers(seats, size=(repeats, blocks))], np.zeros(seats)
-    elif kind == "first":
-        after, means = np.broadcast_to(np.eye(seats)[0], before.shape), changed * (np.eye(seats)[0] - 1 / seats)
-    else:
-        after, means = np.roll(before, 1, axis=2), np.zeros(seats)
-    return np.where(affected, after - before, 0.0), means
-
-
-def change_coverage(cells, repeats, seed=0):
-    """The joint coverage of Bonferroni's intervals of the changes of four seats by cell."""
-    rng = np.random.default_rng(seed)
-    found = {}
-    for blocks, changed, kind in cells:
-        values, means = changes(rng, blocks, changed, kind, repeats)
-        low, high = change_bounds(Moments.of(values.swapaxes(0, 1)), 1 - 0.05 / 4)
-        found[blocks, changed, kind] = float(((low <= means) & (means <= high)).all(axis=1).mean())
-    return found
-
-
-def margin_coverage(cells, repeats, seed=0):
-    """The coverage of intervals of changes of rupees by cell: affected games have another final, or one that is 10 higher."""
-    rng = np.random.default_rng(seed)
-    found = {}
-    for blocks, changed, kind in cells:
-        before, other = rng.gamma(4, 5, (2, repeats, blocks)).round()
-        affected = rng.random((repeats, blocks)) < changed
-        after, mean = (other, 0.0) if kind == "redrawn" else (before + 10, 10 * changed)
-        after = np.where(affected, after, before)
-        unrelated = moments(before).variance + moments(after).variance
-        found[blocks, changed, kind] = covered(mean_change_bounds(moments(after - before), unrelated), mean)
-    return found
-
-
-# --- how often intervals cover ---
-# They may cover more often than 97 % where blocks are few or rarely differ: their means take few values then, and nothing tells
-# blocks that are all alike from blocks of which one in fifty differs. Elsewhere 94 to 97 % is
-# demanded, give or take a standard error of the simulation.
-
-
-def demanded(found, repeats, many):
-    """Check the coverage by cell, within a standard error: at least 0.94 in all, and at most 0.97 where `many` blocks differ."""
-    noise = np.sqrt(0.95 * 0.05 / repeats)
-    low = {cell: share for cell, share in found.items() if share < 0.94 - noise}
-    high = {cell: share for cell, share in found.items() if many(*cell) and share > 0.97 + noise}
-    assert not low
-    assert not high
+    noise = np.sqrt(0.95 * 0.05 / REPEATS)
+    assert not {cell: share for cell, share in found.items() if share < 0.94 - noise}
+    assert not {cell: share for cell, share in found.items() if many(*cell) and share > 0.97 + noise}
     assert any(many(*cell) for cell in found)
+
+
+# --- how often intervals of win shares cover ---
+
+
+def odds_of(share, ties):
+    """The probabilities of a win, a half and a loss."""
+    halves = 2 * min(share, 1 - share) * ties
+    return np.array([share - halves / 2, halves, 1 - share - halves / 2])
+
+
+def block_means(rng, share, blocks, alike, ties):
+    """Mean win shares of blocks, (repeats, blocks), with this mean.
+
+    Args:
+        alike: correlation of the games of a block, from 0 to 1.
+        ties: how much of the rarer of wins and losses comes as halves, from 0 to 1.
+    """
+    odds, games = odds_of(share, ties), np.array([1, 0.5, 0])
+    if alike == 1:
+        return rng.choice(games, p=odds, size=(REPEATS, blocks))
+    if alike == 0:
+        return rng.multinomial(SEATINGS, odds, (REPEATS, blocks)) @ games / SEATINGS
+    # Pólya's urn: each game repeats one of those before it, with a probability that gives the correlation.
+    drawn = rng.choice(games, p=odds, size=(REPEATS, blocks, SEATINGS))
+    strength = (1 - alike) / alike
+    for game in range(1, SEATINGS):
+        again = rng.random((REPEATS, blocks)) < game / (game + strength)
+        earlier = np.take_along_axis(drawn, rng.integers(game, size=(REPEATS, blocks, 1)), axis=2)[..., 0]
+        drawn[..., game] = np.where(again, earlier, drawn[..., game])
+    return drawn.mean(axis=2)
 
 
 def many_games(share, blocks, alike, ties):
@@ -134,35 +82,66 @@ def many_games(share, blocks, alike, ties):
     return blocks >= 200 and (1 - max(odds_of(share, ties))) * games >= 100
 
 
+@pytest.mark.slow
+def test_intervals_of_win_shares_cover_the_true_mean_in_every_cell():
+    rng, shares = np.random.default_rng(0), (0.001, 0.003, 0.01, 0.03, 0.1, 0.25, 0.5, 0.75, 0.9, 0.97, 0.99, 0.999)
+    cells = itertools.product(shares, (25, 50, 200, 1000), (0, 0.2, 0.5, 0.8, 0.95, 1), (0, 0.5, 1))
+    demanded({cell: covered(share_bounds(moments(block_means(rng, *cell))), cell[0]) for cell in cells}, many_games)
+
+
+# --- how often intervals of changes cover ---
+
+
+def share_changes(rng, blocks, changed, kind, seats=4):
+    """Changes of win shares, (repeats, blocks, seats), and their true means; a changed rule affects this part of games.
+
+    Affected games have another winner: any seat alike (`redrawn`), seat 0 (`first`) or the next seat (`next`).
+    """
+    before = np.eye(seats)[rng.integers(seats, size=(REPEATS, blocks))]
+    affected, means = rng.random((REPEATS, blocks, 1)) < changed, np.zeros(seats)
+    if kind == "redrawn":
+        after = np.eye(seats)[rng.integers(seats, size=(REPEATS, blocks))]
+    elif kind == "first":
+        after, means = np.broadcast_to(np.eye(seats)[0], before.shape), changed * (np.eye(seats)[0] - 1 / seats)
+    else:
+        after = np.roll(before, 1, axis=2)
+    return np.where(affected, after - before, 0.0), means
+
+
+def share_change_coverage(rng, blocks, changed, kind):
+    """The joint coverage of Bonferroni's intervals of the changes of four seats."""
+    values, means = share_changes(rng, blocks, changed, kind)
+    low, high = change_bounds(Moments.of(values.swapaxes(0, 1)), 1 - 0.05 / 4)
+    return float(((low <= means) & (means <= high)).all(axis=1).mean())
+
+
+def rupee_change_coverage(rng, blocks, changed, kind):
+    """The coverage of intervals of changes of rupees: affected games have another final, or one that is 10 higher."""
+    before, other = rng.gamma(4, 5, (2, REPEATS, blocks)).round()
+    affected = rng.random((REPEATS, blocks)) < changed
+    after, mean = (other, 0.0) if kind == "redrawn" else (before + 10, 10 * changed)
+    after = np.where(affected, after, before)
+    unrelated = moments(before).variance + moments(after).variance
+    return covered(mean_change_bounds(moments(after - before), unrelated), mean)
+
+
 def many_changes(blocks, changed, kind):
     """Whether many games change, but not all."""
     return 100 <= blocks * changed < blocks and blocks >= 200
 
 
-def test_intervals_of_win_shares_cover_the_true_mean():
-    dependence = ((0, 0), (0.95, 0), (1, 0.5))  # of the games of a block, and ties
-    cells = [(*part, *rest) for part in itertools.product((0.03, 0.25, 0.99), (50, 200)) for rest in dependence]
-    demanded(share_coverage(cells, 1000), 1000, many_games)
-
-
 @pytest.mark.slow
-def test_intervals_of_win_shares_cover_the_true_mean_in_every_cell():
-    cells = itertools.product(SHARES, (25, 50, 200, 1000), (0, 0.2, 0.5, 0.8, 0.95, 1), (0, 0.5, 1))
-    demanded(share_coverage(cells, 2000), 2000, many_games)
+@pytest.mark.parametrize(
+    ("coverage", "kinds"),
+    [(share_change_coverage, ("redrawn", "first", "next")), (rupee_change_coverage, ("redrawn", "higher"))],
+)
+def test_intervals_of_changes_cover_the_true_mean_in_every_cell(coverage, kinds):
+    rng = np.random.default_rng(0)
+    cells = itertools.product((25, 50, 200, 1000), (0.005, 0.02, 0.1, 0.5, 1), kinds)
+    demanded({cell: coverage(rng, *cell) for cell in cells}, many_changes)
 
 
-def test_intervals_of_changes_cover_the_true_mean_where_few_games_change():
-    cells = list(itertools.product((50, 200), (0.02, 0.5), ("redrawn", "first")))
-    demanded(change_coverage(cells, 1000), 1000, many_changes)
-    cells = itertools.product((50, 200), (0.02, 0.5), ("redrawn", "higher"))
-    demanded(margin_coverage(cells, 1000), 1000, many_changes)
-
-
-@pytest.mark.slow
-def test_intervals_of_changes_cover_the_true_mean_in_every_cell():
-    parts = (25, 50, 200, 1000), (0.005, 0.02, 0.1, 0.5, 1)
-    demanded(change_coverage(itertools.product(*parts, ("redrawn", "first", "next")), 2000), 2000, many_changes)
-    demanded(margin_coverage(itertools.product(*parts, ("redrawn", "higher")), 2000), 2000, many_changes)
+# --- bounds ---
 
 
 def test_no_interval_is_without_width():
@@ -216,3 +195,11 @@ def test_holm_rejects_one_after_the_other():
     assert holm([0.02, 0.001], 0.05) == [True, True]
     assert holm([0.03, 0.2], 0.05) == [False, False]
     assert holm([]) == []
+
+
+def test_resamples_weigh_every_deal():
+    weights = resampled(5, 2000, np.random.default_rng(1))
+    assert weights.shape == (2000, 5)
+    assert weights.min() > 0
+    assert weights.sum(axis=1) == pytest.approx(np.full(2000, 5))
+    assert weights.var() == pytest.approx(4 / 6, rel=0.05)  # that of independent ones with the variance 1, nearly

@@ -153,6 +153,20 @@ IN_ALL = [0.5 * 1.2 * 1.1 / WHOLE, 0.2 * 1.5 * 1.1 / WHOLE, 0.1 * 1.5 * 1.2 / WH
 @pytest.mark.parametrize(
     ("function", "first", "total"), [(additive, ADDED, ADDED), (multiplicative, ALONE, IN_ALL)], ids=["sum", "product"]
 )
+def test_estimates_are_near_known_shares(function, first, total):
+    found = variance_shares(simulated(function, 40_000, np.random.default_rng(1)), resamples=30)
+    for estimates, true in (
+        ([part.first for part in found.values()], first),
+        ([part.total for part in found.values()], total),
+    ):
+        assert [estimate.mean for estimate in estimates] == pytest.approx(true, abs=0.03)
+        assert all(estimate.low < estimate.mean < estimate.high for estimate in estimates)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("function", "first", "total"), [(additive, ADDED, ADDED), (multiplicative, ALONE, IN_ALL)], ids=["sum", "product"]
+)
 def test_intervals_cover_known_shares(function, first, total):
     studies, covered = 100, np.zeros((2, 3))
     rng = np.random.default_rng(1)
