@@ -14,6 +14,7 @@ from rich.console import Console
 
 from bombay_env import Board, Game, Rules
 from bombay_env.actions import action_ranges
+from bombay_training.cli.evaluate.balance import own_study
 from bombay_training.evaluation.arena import run_fixed_seats
 from bombay_training.matches.accounts import SOURCES, SPENDING, USES, Accountant, AccountingError
 from bombay_training.matches.cells import Cell
@@ -38,6 +39,15 @@ SHORT = {"sets": 1, "turns_per_set": 2}
 @pytest.fixture
 def balance(tmp_path, monkeypatch, capfd):
     return functools.partial(in_this_process(tmp_path, monkeypatch, capfd), "balance")
+
+
+def setting(game, agent, games, change=""):
+    return Setting(game, Tier(agent=agent, games=games), games, change)
+
+
+def planned(games, tiers, *vary):
+    study, _ = own_study(games, tiers, 1, vary)
+    return plans.plan(study, games)
 
 
 def written(game, states, *names):
@@ -180,8 +190,7 @@ def test_the_error_names_a_game_whose_accounts_do_not_add_up():
 def test_changed_rules_are_played_on_the_same_deals():
     """A random player ignores awards, so without them the same games end with fewer rupees."""
     base = Game(Rules(3, **SHORT))
-    changes = [*parse_changes("fame=[0,0,0,4,8],[0]"), *parse_changes("majority.0=6,106")]
-    tables, notes = plans.plan([base], [Tier("random", 20)], changes)
+    tables, notes = planned([base], ["random@20"], "fame=[0,0,0,4,8],[0]", "majority.0=6,106")
     assert [table.change for table in tables] == ["", "fame=[0]", "majority.0=106"]
     assert len(notes) == 2
     assert all("the rules have this value already" in note for note in notes)
@@ -203,13 +212,14 @@ def test_changed_rules_are_played_on_the_same_deals():
 def test_a_change_is_compared_with_the_table_of_the_same_rules_board_and_agent():
     """The given rules and board are not the official ones, and each of two agents has its own table."""
     game = Game(Rules(3, **SHORT, starting_rupees=(9, 2, 4)), random_board(1))
-    tiers = [Tier("random", 20), Tier("random-turn", 5)]
-    settings, _ = plans.plan([game], tiers, parse_changes("starting_rupees.0=1"))
+    settings, _ = planned([game], ["random@20", "random-turn@5"], "starting_rupees.0=1")
     changed = dataclasses.replace(game.rules, starting_rupees=(1, 2, 4))
     assert [setting.game.rules for setting in settings] == [game.rules, changed] * 2
     assert {setting.game.board for setting in settings} == {game.board}
     tables = reports.make_report(settings, run(plans.cells(settings, 3)), 3, [])["tables"]
-    assert [(table["agent"], table["board"]) for table in tables] == [(tier.spec, game.board.name) for tier in tiers]
+    assert [(table["agent"], table["board"]) for table in tables] == [
+        (agent, game.board.name) for agent in ("random", "random-turn")
+    ]
     for table in tables:
         (tried,) = table["what_ifs"]
         for before, after in zip(table["seats"], tried["seats"], strict=True):
@@ -221,7 +231,7 @@ def test_a_change_is_compared_with_the_table_of_the_same_rules_board_and_agent()
 
 def test_missing_entries_are_left_out_with_a_note():
     games = [Game(Rules.official(4)), Game(Rules.official(5))]
-    tables, notes = plans.plan(games, [Tier("random", 1)], parse_changes("starting_rupees.4=2,3"))
+    tables, notes = planned(games, ["random"], "starting_rupees.4=2,3")
     assert [(table.game.num_players, table.change) for table in tables] == [
         (4, ""),
         (5, ""),
@@ -247,32 +257,30 @@ def test_fields_are_changed_together_and_the_last_seat_has_a_name():
 
 def test_a_change_may_be_relative_to_the_given_rules():
     games = [Game(Rules.official(4)), Game(Rules(5, toll=3))]
-    settings, notes = plans.plan(games, [Tier("random", 1)], parse_changes("starting_rupees.last+1,2"))
+    settings, notes = planned(games, ["random"], "starting_rupees.last+1,2")
     assert [setting.game.rules.starting_rupees[-1] for setting in settings] == [2, 3, 4, 3, 4, 5]
     assert [setting.change for setting in settings[1:3]] == ["starting_rupees.last+1", "starting_rupees.last+2"]
-    settings, notes = plans.plan(
-        games, [Tier("random", 1)], [*parse_changes("toll-1"), *parse_changes("toll=0;sets+1")]
-    )
+    settings, notes = planned(games, ["random"], "toll-1", "toll=0;sets+1")
     assert [(setting.game.rules.toll, setting.game.rules.sets) for setting in settings] == [
         *((1, 4), (0, 4), (0, 5)),
         *((3, 5), (2, 5), (0, 6)),
     ]
     assert not notes
-    _, notes = plans.plan(games[:1], [Tier("random", 1)], [*parse_changes("toll=0"), *parse_changes("toll-1")])
+    _, notes = planned(games[:1], ["random"], "toll=0", "toll-1")
     assert notes == ["toll-1 with 4 players is left out: it is the same as toll=0"]
 
 
 def test_a_strong_agent_is_among_the_default_ones_where_it_can_play():
-    tiers, notes = plans.default_tiers(Game(Rules(2, toll=5)), 7)
-    assert [(tier.spec, tier.games, tier.strong) for tier in tiers] == [
+    study, notes = own_study([Game(Rules(2, toll=5))], [], 7, [])
+    assert [(tier.agent, tier.games["2"], tier.strong) for tier in study.tiers] == [
         ("greedy", 7, False),
         ("planner-v1", 7, False),
         ("zero:rounds=0,force=true", 7, True),
     ]
     assert not notes
     larger = tomllib.loads(larger_board())
-    tiers, notes = plans.default_tiers(Game(Rules(2), Board.from_dict(larger)), 7)
-    assert [tier.spec for tier in tiers] == ["greedy", "planner-v1"]
+    study, notes = own_study([Game(Rules(2), Board.from_dict(larger))], [], 7, [])
+    assert [tier.agent for tier in study.tiers] == ["greedy", "planner-v1"]
     assert len(notes) == 1
     assert notes[0].startswith("zero:rounds=0,force=true is left out: ")
 
@@ -289,7 +297,6 @@ def test_a_strong_agent_is_among_the_default_ones_where_it_can_play():
         ("toll=null", "only client_supply may be"),
         ("toll.0=1", "toll has no entry"),
         ("starting_rupees.4=2", "there is no such entry with 4 players"),
-        ("toll=0,2;palaces=4", "one value each"),
         ("toll=0;toll=2", "toll: this entry is changed twice"),
         ("starting_rupees.3=1;starting_rupees.last=2", "starting_rupees.last: this entry is changed twice"),
         ("starting_rupees=[1,2,2,2];starting_rupees.0+1", "starting_rupees.0: this entry is changed twice"),
@@ -301,22 +308,26 @@ def test_a_strong_agent_is_among_the_default_ones_where_it_can_play():
 )
 def test_an_invalid_change_is_refused(text, part):
     with pytest.raises(ValueError, match=r"^--vary") as refused:
-        plans.plan([official(4)], [Tier("random", 1)], parse_changes(text))
+        own_study([official(4)], ["random"], 1, [text])
     assert part in str(refused.value)
     assert "\n" not in str(refused.value)
 
 
 def test_tiers_are_specs_with_an_optional_number_of_games():
-    assert Tier.parse("random", 100, 1000) == Tier("random", 100)
-    assert Tier.parse("random@40", 100, 1000) == Tier("random", 40)
-    for text, part in (("random@0", "from 1 to 1000"), ("random@5000", "from 1 to 1000"), ("nobody@5", "nobody")):
+    study, _ = own_study([official(2)], ["random", "greedy@40"], 100, [])
+    assert [tier.games["2"] for tier in study.tiers] == [100, 40]
+    for text, part in (
+        ("random@0", "from 1 to 1000000"),
+        ("random@5000000", "from 1 to 1000000"),
+        ("nobody@5", "nobody"),
+    ):
         with pytest.raises(ValueError, match=part):
-            Tier.parse(text, 100, 1000)
+            own_study([official(2)], [text], 100, [])
 
 
 def test_deals_are_the_arenas():
     game = Game(Rules(2, **SHORT))
-    (match,) = run(plans.cells([Setting(game, Tier("random", 70))], 9))
+    (match,) = run(plans.cells([setting(game, "random", 70)], 9))
     assert (match.deal == run_fixed_seats(game, [First()] * 2, 70, seed=9).deal).all()
     assert len(set(match.deal.tolist())) == 70
 
@@ -352,7 +363,7 @@ def test_simultaneous_intervals_have_their_nominal_coverage():
 
 @functools.cache
 def one_game(players):
-    (match,) = run(plans.cells([Setting(official(players), Tier("random", 1))]))
+    (match,) = run(plans.cells([setting(official(players), "random", 1)]))
     return match
 
 
@@ -368,9 +379,8 @@ def made_study(rng, tables, shares=None, games=2000):
     """The report of a study with these numbers of players and no play: winners are drawn, in fair games unless given `shares`."""
     settings, played = [], []
     for agent, players in enumerate(tables):
-        setting = Setting(official(players), Tier(f"agent-{agent}", games))
-        settings.append(setting)
-        played.append(made_match(setting.game, games, np.eye(players)[rng.choice(players, size=games, p=shares)]))
+        settings.append(setting(official(players), f"agent-{agent}", games))
+        played.append(made_match(settings[-1].game, games, np.eye(players)[rng.choice(players, size=games, p=shares)]))
     return reports.make_report(settings, played, 0, [])
 
 
@@ -407,21 +417,17 @@ def test_a_bias_of_the_changed_game_alone_is_in_its_own_verdict(balance, tmp_pat
         assert len(lines) == 2  # the headline and the table of verdicts
         assert any("unchanged" in line and "undecided" in line for line in text.splitlines())
         assert '"starting_rupees": [2, 2, 3]' in text
-    heading = "3 players, random, {}: rupees by source, mean per game"
-    starts = [page.split(heading.format(rules))[1].split("start")[1].split("|")[1].strip() for rules in RULES_OF_BOTH]
-    assert starts == ["2.00", "102.00"]
-
-
-RULES_OF_BOTH = ("unchanged", "starting_rupees.0+100")
+    for rules, start in (("unchanged", "2.00"), ("starting_rupees.0+100", "102.00")):
+        assert f"| 3 | {rules} | random | start | {start} | 2.00 | 3.00 |" in page
 
 
 def test_the_verdicts_of_changed_games_are_corrected_apart_from_those_of_the_unchanged_game():
     """Among so many, a game that is surely biased by itself is undecided; the unchanged game's verdict stays."""
     wins = np.repeat(np.eye(2), (580, 420), axis=0)
-    match, tier = made_match(official(2), 1000, wins), Tier("agent", 1000)
+    match = made_match(official(2), 1000, wins)
     words = []
     for changes in (1, 40):
-        settings = [Setting(official(2), tier, label) for label in ("", *map(str, range(changes)))]
+        settings = [setting(official(2), "agent", 1000, label) for label in ("", *map(str, range(changes)))]
         (table,) = reports.make_report(settings, [match] * len(settings), 0, [])["tables"]
         words.append((table["verdict"]["word"], *{one["verdict"]["word"] for one in table["what_ifs"]}))
     assert words == [("biased", "biased"), ("biased", "undecided")]
@@ -441,8 +447,8 @@ def test_the_interval_of_the_largest_deviation_covers_it():
 
 def test_games_lost_by_faults_are_counted_and_left_out():
     wins = np.repeat(np.eye(2), (100, 100), axis=0)  # of the last hundred games, two are lost by seat 1
-    match, tier = made_match(official(2), 200, wins, faults=2), Tier("faulty", 200)
-    settings = [Setting(official(2), tier, label) for label in ("", "toll=2")]
+    match = made_match(official(2), 200, wins, faults=2)
+    settings = [setting(official(2), "faulty", 200, label) for label in ("", "toll=2")]
     (table,) = reports.make_report(settings, [match, made_match(official(2), 200, wins)], 0, [])["tables"]
     (changed,) = table["what_ifs"]
     assert [(row["games"], row["faults"]) for row in (table, changed)] == [(200, 2), (200, 0)]
@@ -456,18 +462,18 @@ def test_games_lost_by_faults_are_counted_and_left_out():
 def test_an_agent_that_lost_more_than_a_percent_by_faults_has_no_verdict(faulty):
     wins = np.repeat(np.eye(2), (150, 50), axis=0)
     good, bad = made_match(official(2), 200, wins), made_match(official(2), 200, wins, faults=3)
-    settings = [Setting(official(2), Tier(name, 200), label) for name in ("good", "bad") for label in ("", "toll=2")]
+    settings = [setting(official(2), name, 200, label) for name in ("good", "bad") for label in ("", "toll=2")]
     data = reports.make_report(settings, [good, good, *([bad, good] if faulty == "unchanged" else [good, bad])], 0, [])
     without = [(row["agent"], row["change"], row["faults"]) for row in data["excluded"]]
     assert without == ([("bad", "", 3), ("bad", "toll=2", 0)] if faulty == "unchanged" else [("bad", "toll=2", 3)])
-    page = pages.markdown(data)
+    page = pages.Report(data).markdown()
     (headline,) = [line for line in page.splitlines() if "toll=2 |" in line and "all agents:" in line]
     reason = "none: too many faults" + " by the unchanged rules" * (faulty == "unchanged")
     assert f"not shared by bad ({reason})" in headline
     (row,) = [line for line in page.splitlines() if "toll=2 | bad " in line]
     assert f" {reason} |" in row
     assert json.loads(json.dumps(data)) == data
-    pages.html(data)
+    pages.Report(data, pictures=True).page()
 
 
 def test_a_study_of_an_agent_that_always_fails_says_so(balance):
@@ -516,8 +522,7 @@ def test_the_change_of_a_rule_has_the_p_value_of_its_own_test():
     rng = np.random.default_rng(6)
     wins = np.eye(2)[rng.choice(2, size=300, p=[0.8, 0.2])]
     match, turned = made_match(official(2), 300, wins), made_match(official(2), 300, 1 - wins)
-    tier = Tier("greedy", 300)
-    settings = [Setting(official(2), tier, label) for label in ("", "toll=2", "toll=3")]
+    settings = [setting(official(2), "greedy", 300, label) for label in ("", "toll=2", "toll=3")]
     data = reports.make_report(settings, [match, match, turned], 0, [])
     same, other = data["tables"][0]["what_ifs"]
     for tried, small in ((same, False), (other, True)):
@@ -529,15 +534,16 @@ def test_the_change_of_a_rule_has_the_p_value_of_its_own_test():
     assert other["pairing_gain"] == pytest.approx(0.5, rel=0.05)  # turned shares: pairing doubles the variance
 
 
-def test_p_values_of_changes_agree_with_their_intervals():
+def test_p_values_of_changes_agree_with_their_intervals(monkeypatch):
     rng = np.random.default_rng(6)
     before = np.eye(4)[rng.integers(4, size=400)]
     after = np.where(rng.random((400, 1)) < 0.2, np.eye(4)[rng.choice(4, size=400, p=[0.55, 0.15, 0.15, 0.15])], before)
-    for changes in (reports.share_changes, lambda *args: reports.mean_changes(*args[:2], 4, *args[2:])):
+    for changes in (reports.share_changes, lambda before, after: reports.mean_changes(before, after, 4)):
         p = changes(before, after)[1]
         assert 1e-6 < p < 0.1
         for error, excluded in ((p * 1.01, True), (p / 1.01, False)):
-            found = changes(before, after, 1 - error)[0]
+            monkeypatch.setattr(reports, "CONFIDENCE", 1 - error)
+            found = changes(before, after)[0]
             assert any(not seat.low <= 0 <= seat.high for seat in found) == excluded
 
 
@@ -546,7 +552,10 @@ def test_a_narrow_table_never_cuts_names_and_numbers():
     numbers = ("20,000", "0", "0.250 [0.240, 0.260]", "-1.23 [-1.24, -1.22]", "25.12", "< 0.0001", "0.1234")
     row = ("flat-mc:rollouts=125", *numbers)
     console = Console(file=io.StringIO(), width=80)
-    console.print(pages.Sheet("by seat", columns, (row,)).rich())
+    report = pages.Report({})
+    names = [f"column_{place}" for place in range(len(columns))]
+    report.table("by seat", [dict(zip(names, row, strict=True))], " | ".join(columns), f"{{{'} | {'.join(names)}}}")
+    console.print(*report.tables)
     lines = [line.strip("│").split("│") for line in console.file.getvalue().splitlines() if line.startswith("│")]
     folded = ["".join(cell.strip() for cell in column) for column in zip(*lines, strict=True)]
     assert folded == [cell.replace(" ", "") if "[" in cell else cell for cell in row]
@@ -574,7 +583,7 @@ def test_the_command_writes_the_same_report_for_any_number_of_processes(balance,
         assert sum(row["rupees"].values()) == pytest.approx(row["final"]["mean"])
         assert sum(row["spent"].values()) == pytest.approx(6)
 
-    settings, notes = plans.plan([Game(Rules(3, **SHORT))], [Tier("random", games)], parse_changes(vary))
+    settings, notes = planned([Game(Rules(3, **SHORT))], [f"random@{games}"], vary)
     here = reports.make_report(settings, run(plans.cells(settings, 9)), 9, notes)
     assert here == data
     assert [len(shown.rows) for shown in pages.tables(here)] == [2, 1, 1, 1]

@@ -1,18 +1,20 @@
 """`bombay balance`: is the game fair to every seat."""
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 
-from bombay_env import Game
-from bombay_env.agent import AgentFault
+import bombay_agents
+from bombay_env import Game, Rules, checks
+from bombay_env.agent import AgentFault, check_plays
 from bombay_env.checks import MAX_SEED
+from bombay_env.files.forms import check
 from bombay_training.cli import output, playing
 from bombay_training.cli.errors import user_input
-from bombay_training.cli.inputs import analysis_module, check_distinct, games_of, player_counts
+from bombay_training.cli.inputs import analysis_module, games_of, player_counts
 from bombay_training.cli.learn.training import learn_or_continue
 from bombay_training.cli.options import (
     MAX_COUNT,
@@ -29,9 +31,11 @@ from bombay_training.matches.cells import Cell
 from bombay_training.matches.results import Match
 from bombay_training.reports.balance import plan as plans
 from bombay_training.reports.balance import retraining
-from bombay_training.reports.balance import spec as specs
 
 OWN_GAMES: Final = 20_000  # of each agent in a study of one's own
+# The agents of a study without others. `zero` plays rules, too, that it did not learn.
+TIERS: Final = ("greedy", "planner-v1", "zero:rounds=0,force=true")
+STRONG: Final = ("zero", "zero-search", "champion")  # names of strong agents
 
 StudyFile = Annotated[
     Path | None, typer.Argument(help="A study of balance (TOML). Default: the project's own.", show_default=False)
@@ -41,7 +45,7 @@ Tiers = Annotated[
     list[str] | None,
     typer.Option(
         help="A study of your own: an agent that plays every seat, and the number of its games if not --games. Repeat the "
-        f"option for more agents. Default: {', '.join(plans.TIERS)}.",
+        f"option for more agents. Default: {', '.join(TIERS)}.",
         metavar="SPEC[@GAMES]",
         autocompletion=complete_agent,
     ),
@@ -107,19 +111,24 @@ def balance(
     With --out, every finished game is kept, and the same command continues a study that was stopped.
     """
     with user_input():
-        make_data: MakeData
+        if retrain and not (vary and out):
+            raise ValueError("--retrain is for --vary, and needs a folder: name one with --out")
         if tier or vary or rules or board or games is not None:
             if quick or study:
                 raise ValueError(
                     "--quick and the file of a study are not for --tier, --games, --vary, --rules and --board"
                 )
-            planned = _own_settings(games_of(players, rules, board), tier, games or OWN_GAMES, vary or [])
-            make_data = functools.partial(_own_data, *planned, seed or 0, out if retrain else None, board, as_json)
+            variants, seed = games_of(players, rules, board), seed or 0
+            planned, notes = own_study(variants, tier or [], games or OWN_GAMES, vary or [])
         else:
-            make_data = _study(study, quick, players, seed)
-        if retrain and not (vary and out):
-            raise ValueError("--retrain is for --vary, and needs a folder: name one with --out")
-        pages = analysis_module("reports.balance.page")
+            planned, notes = _study(study, quick, seed), []
+            counts = player_counts(players)
+            variants = [Game(Rules.official(count)) for count in planned.players if count in counts]
+            if not variants:
+                raise ValueError(
+                    f"--players is {players}; the study has {', '.join(map(str, planned.players))} players"
+                )
+        studies, pages = (analysis_module(f"reports.balance.{name}") for name in ("study", "page"))
     with playing.open_store(out) as store, playing.open_engine(engine, address, processes) as made:
 
         def play(part: str, cells: Sequence[Cell]) -> list[Match]:
@@ -131,7 +140,13 @@ def balance(
             return matches
 
         with user_input(AgentFault, ValueError, OSError):
-            data = make_data(play)
+            data = studies.play_study(planned, variants, play, seed, notes)
+            if retrain and out:
+                settings, _ = plans.plan(planned, variants)
+                learn = functools.partial(learn_or_continue, quiet=as_json)
+                data["retrained"] = retraining.play_retrained(
+                    settings, out / "retrained", board, data["seed"], learn, play
+                )
             if out:
                 pages.write_report(out, data)
         output.show(data, pages.tables(data), as_json)
@@ -139,54 +154,41 @@ def balance(
             output.say(*data["notes"], *([f"The report is in {out / 'report.html'}"] if out else []))
 
 
-MakeData = Callable[[plans.Play], dict[str, Any]]
-
-
-def _study(study: Path | None, quick: bool, players: str, seed: int | None) -> MakeData:
+def _study(study: Path | None, quick: bool, seed: int | None) -> plans.Study:
     if study and quick:
         raise ValueError("--quick is a study; name no other")
     if seed is not None:
         raise ValueError("--seed is for a study of your own; the deals of a study from a file follow from its release")
-    spec, counts = specs.read_spec(study or (specs.QUICK if quick else specs.STANDARD)), player_counts(players)
-    wanted = [count for count in spec.players if count in counts]
-    if not wanted:
-        raise ValueError(f"--players is {players}; the study has {', '.join(map(str, spec.players))} players")
-    studies = analysis_module("reports.balance.study")
-    return lambda play: studies.study(spec, play, wanted)
+    return plans.read_study(study or (plans.QUICK if quick else plans.STANDARD))
 
 
-def _own_settings(
-    variants: Sequence[Game], specs: Sequence[str] | None, games: int, vary: Sequence[str]
-) -> tuple[list[plans.Setting], list[str]]:
-    """What a study of one's own plays, and a line for each agent and change that is left out."""
-    changes = [change for text in vary for change in plans.parse_changes(text)]
-    if specs:
-        tiers, notes = [plans.Tier.parse(text, games, MAX_COUNT) for text in specs], list[str]()
-        check_distinct([one.spec for one in tiers])
-    else:
-        tiers, notes = plans.default_tiers(variants[0], games)
-    settings, left_out = plans.plan(variants, tiers, changes)
-    return settings, [*notes, *left_out]
+def own_study(
+    games: Sequence[Game], tiers: Sequence[str], deals: int, vary: Sequence[str]
+) -> tuple[plans.Study, list[str]]:
+    """The study of the options, and a line for each default agent that cannot play on the board.
+
+    Raises:
+        ValueError: a tier is not `SPEC` or `SPEC@GAMES`, or as `plans.check_study`.
+    """
+    chosen, notes = [_tier(text, deals) for text in tiers or TIERS], list[str]()
+    for tier in [] if tiers else list(chosen):
+        try:
+            check_plays(bombay_agents.make(tier["agent"]), games[0])
+        except ValueError as error:
+            chosen.remove(tier)
+            notes.append(f"{tier['agent']} is left out: {error}")
+    what_ifs = {"changes": list(vary)} if vary else None
+    study = check(plans.Study, {"tiers": chosen, "what_ifs": what_ifs}, "the study")
+    plans.check_study(study, games)
+    return study, notes
 
 
-def _own_data(
-    settings: Sequence[plans.Setting],
-    notes: Sequence[str],
-    seed: int,
-    retrained: Path | None,
-    board: Path | None,
-    quiet: bool,
-    play: plans.Play,
-) -> dict[str, Any]:
-    """The data of a study of one's own; with nets that learn the changed rules if a folder for them is given."""
-    matches = play("verdicts", plans.cells(settings, seed))
-    data: dict[str, Any] = analysis_module("reports.balance.report").make_report(settings, matches, seed, notes)
-    if retrained is None:
-        return data
-    arms, played = retraining.arms(settings, retrained / "retrained"), []
-    for arm in arms:
-        for folder, run in arm.runs(board).items():
-            learn_or_continue(folder, run, quiet)
-        played.append(plans.played(play, "nets that learned the rules", arm.cells(settings[0].games, seed)))
-    data["retrained"] = retraining.compare_all(arms, played)
-    return data
+def _tier(text: str, games: int) -> dict[str, Any]:
+    """The fields of a `plans.Tier`."""
+    spec, at, number = text.rpartition("@")
+    if not (at and number.isascii() and number.isdigit()):  # any other @ belongs to an option
+        spec, number = text, str(games)
+    if not (len(number) < 20 and 1 <= int(number) <= MAX_COUNT):
+        allowed = f"after @ it takes a number of games from 1 to {MAX_COUNT}, as in greedy@400"
+        raise ValueError(f"--tier is {checks.shown(text)}; {allowed}")
+    return {"agent": spec, "games": int(number), "strong": spec.partition(":")[0] in STRONG}

@@ -1,74 +1,140 @@
-"""What the tables of `bombay balance` need: one agent in all seats, at several levels of skill and under changed rules.
+"""What a study of balance plays: a TOML file such as `specs/balance.toml`, or the options of `bombay balance`.
 
-It compares seats, so each deal is played once and is its own block: games are independent, the seats of one game are not.
-Deals are the arena's: every agent and every variant of the rules plays the same ones, so that the effect of a changed rule is a
-difference within deals. Accounts (`matches/accounts.py`) say where each seat's rupees came from. `report.py` draws conclusions.
+Each deal is played once, so games are independent; the seats of one game are not. Every agent and every variant of the rules
+plays the same deals. Needs no extra.
 """
 
 import dataclasses
+import itertools
 import json
 import re
-from collections.abc import Callable, Sequence
-from typing import Final, Self
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Final
+
+from pydantic import Field
 
 import bombay_agents
-from bombay_env import Game, Rules, checks
-from bombay_env.agent import check_plays
+from bombay_env import Game, Rules, __version__, checks
+from bombay_env.files.forms import Form
 from bombay_env.rules import LAST, Edit
 from bombay_training.matches.cells import Cell, Seating
 from bombay_training.matches.results import Match
+from bombay_training.matches.spec import Count, Deals, Players, Spec, Specs, games_with, read_toml, seed_from
 
-# The agents of a study without others. `zero` plays rules, too, that it did not learn.
-TIERS: Final = ("greedy", "planner-v1", "zero:rounds=0,force=true")
-STRONG: Final = ("zero", "zero-search", "champion")  # names of strong agents
+SPECS: Final = Path(__file__).parents[2] / "specs"
+STANDARD, QUICK = SPECS / "balance.toml", SPECS / "balance-quick.toml"
 
-
-@dataclasses.dataclass(frozen=True)
-class Tier:
-    """A level of skill.
-
-    Args:
-        spec: the agent.
-        games: number of games by the given rules.
-        changed_games: number of games with each changed rule, at most as many; None for as many, 0 for no changes.
-        strong: whether it is one of the strong agents.
-        elsewhere: the spec that plays by changed rules; None for the same. A net that learned other rules needs `force=true`.
-    """
-
-    spec: str
-    games: int
-    changed_games: int | None = None
-    strong: bool = False
-    elsewhere: str | None = None
-
-    @classmethod
-    def parse(cls, text: str, games: int, most: int) -> Self:
-        """Parse `SPEC` or `SPEC@GAMES` with a number from 1 to `most`; `games` is used if there is none.
-
-        Raises:
-            ValueError: the number is out of range, or the spec is invalid.
-        """
-        spec, at, number = text.rpartition("@")
-        if not (at and number.isascii() and number.isdigit()):  # any other @ belongs to an option
-            spec, number = text, str(games)
-        if not (len(number) < 20 and 1 <= int(number) <= most):
-            raise ValueError(
-                f"--tier is {checks.shown(text)}; after @ it takes a number of games from 1 to {most}, as in greedy@400"
-            )
-        bombay_agents.make(spec)
-        return cls(spec, int(number), strong=spec.partition(":")[0] in STRONG)
+Play = Callable[[str, Sequence[Cell]], list[Match]]  # plays cells; the text says for which part of a report
 
 
-def default_tiers(game: Game, games: int) -> tuple[list[Tier], list[str]]:
-    """`TIERS` with this number of games, and a line for each that cannot play on the board of the game."""
-    tiers, notes = [], []
-    for spec in TIERS:
-        try:
-            check_plays(bombay_agents.make(spec), game)
-            tiers.append(Tier.parse(spec, games, games))
-        except ValueError as error:
-            notes.append(f"{spec} is left out: {error}")
-    return tiers, notes
+# --- the study ---
+
+
+class Tier(Form):
+    """A level of skill: one agent in all seats."""
+
+    agent: Spec
+    games: Deals
+    strong: bool = False  # whether it is one of the strong agents
+    elsewhere: Spec | None = (
+        None  # plays by changed rules and on other boards; a net that learned others needs `force=true`
+    )
+
+
+class WhatIfs(Form):
+    """Changed rules: the agents, all unless given, play the first `games` deals of their tier by each of `changes`."""
+
+    agents: Specs | None = None
+    games: Count = checks.MAX_COUNT
+    changes: Specs
+
+
+class Part(Form):
+    """Agents that play so many deals for a part of the report."""
+
+    agents: Specs
+    games: Annotated[int, Field(ge=2, le=checks.MAX_COUNT)]
+
+
+class Boards(Part):
+    """So many random boards, with `games` on each."""
+
+    boards: Annotated[int, Field(ge=2, le=1000)]
+
+
+class Repair(Form):
+    """Starting rupees that would be fair for the agents."""
+
+    agents: Specs
+    games: Count  # development deals of each vector
+    vectors: Annotated[int, Field(ge=16, le=40)]  # that are tried; with 5 players 16 change one seat at most
+    confirm: Deals  # other deals, which confirm the choice
+
+
+class Study(Form):
+    """A study of balance. The deals follow from the number of the release."""
+
+    release: Spec = __version__
+    players: Players = [2, 3, 4, 5]  # noqa: RUF012 -- pydantic copies it
+    tiers: Annotated[list[Tier], Field(min_length=1)]
+    what_ifs: WhatIfs | None = None
+    boards: Boards | None = None
+    repair: Repair | None = None
+    luck: Part | None = None  # how much of the results comes from the set-up, the restocks and the agents
+    recorded: list[Part] = []  # noqa: RUF012 -- games for tension, whose beliefs half of them calibrate, and kingmaking
+
+    def seed(self, use: str = "balance") -> int:
+        """The seed of the deals of the report, or of another use."""
+        return seed_from(f"bombay_env {self.release} {use}")
+
+    @property
+    def changes(self) -> "list[Change]":
+        """The changed rules. Raises ValueError if one is of another form."""
+        return [change for text in (self.what_ifs.changes if self.what_ifs else []) for change in parse_changes(text)]
+
+    @property
+    def others(self) -> set[str]:
+        """The agents of the parts beside the verdicts and the changed rules."""
+        parts = (self.boards, self.repair, self.luck, *self.recorded)
+        return {agent for part in parts if part for agent in part.agents}
+
+    def elsewhere(self, agent: str) -> str:
+        """Who plays by changed rules and on other boards for the agent of a tier."""
+        return next(tier.elsewhere or agent for tier in self.tiers if tier.agent == agent)
+
+
+def read_study(path: Path) -> Study:
+    """A study from a TOML file. Raises ValueError if the file is none; the message is one line."""
+    study, _ = read_toml(Study, path)
+    try:
+        check_study(study, [Game(Rules.official(count)) for count in study.players])
+    except ValueError as error:
+        raise ValueError(f"{checks.shown_path(path)}: {error}") from None
+    return study
+
+
+def check_study(study: Study, games: Sequence[Game]) -> None:
+    """Raise ValueError if the study cannot be played: for its agents, its numbers of games, or its changes of the rules."""
+    names = [tier.agent for tier in study.tiers]
+    for name in {*names, *map(study.elsewhere, names)}:
+        bombay_agents.make(name)
+    if len(set(names)) < len(names):
+        raise ValueError("two tiers have the same agent")
+    for agent in sorted(study.others.union((study.what_ifs and study.what_ifs.agents) or [])):
+        if agent not in names:
+            raise ValueError(f"a list of agents has {checks.shown(agent)}, which is none of the tiers")
+    deals = [*(tier.games for tier in study.tiers), *([study.repair.confirm] if study.repair else [])]
+    for of_each, game in itertools.product(deals, games):
+        games_with(of_each, game.num_players)
+    for change in study.changes:
+        if all([change.applied(game.rules) is None for game in games]):  # noqa: C419 -- an invalid value raises
+            missing = f"there is no such entry with {', '.join(str(game.num_players) for game in games)} players"
+            allowed = f"entries count from 0, and {LAST} is the last one"
+            raise ValueError(f"--vary {checks.one_line(change.label)}: {missing}; {allowed}")
+
+
+# --- changes of the rules ---
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,111 +167,76 @@ class Change:
 def parse_changes(text: str) -> list[Change]:
     """The changes in a text.
 
-    Args:
-        text: `PATH=V1,V2…` tries values one by one, and `PATH=V;PATH=V…` changes several entries together. A path is that of
-            an `Edit`, and values are JSON. `PATH+N` and `PATH-N` add to the present value and subtract from it.
+    `PATH=V1,V2` tries values one by one, and `PATH=V;PATH=V` changes several entries together, in every combination of their
+    values. A path is that of an `Edit`, and values are JSON. `PATH+N` and `PATH-N` add to the present value and subtract from it.
 
     Raises:
         ValueError: the text is of another form.
     """
-    parts = [_parse_values(part, text) for part in text.split(";")]
-    if len(parts) == 1:
-        return [Change((edit,)) for edit in parts[0]]
-    if any(len(part) > 1 for part in parts):
-        raise ValueError(f"--vary is {checks.shown(text)}; fields that are changed together have one value each")
-    return [Change(tuple(part[0] for part in parts))]
+    return [Change(edits) for edits in itertools.product(*(list(_edits(part, text)) for part in text.split(";")))]
 
 
-def _parse_values(part: str, text: str) -> list[Edit]:
+def _edits(part: str, text: str) -> Iterator[Edit]:
     """The edits of `PATH=V1,V2` or `PATH+N1,N2`; `text` is what it is a part of."""
     found = re.fullmatch(r"\s*([^=+-]+?)\s*([=+-])(.*)", part, re.DOTALL)
     if not found:
-        raise ValueError(
-            f"--vary is {checks.shown(text)}; it must be FIELD=V1,V2 or FIELD.INDEX=V1,V2, such as starting_rupees.4=2,3, "
-            "or FIELD+N to add N, or FIELD=V;FIELD=V for fields that are changed together"
-        )
+        allowed = "FIELD=V1,V2 or FIELD.INDEX=V1,V2, such as starting_rupees.4=2,3, or FIELD+N to add N"
+        raise ValueError(f"--vary is {checks.shown(text)}; it must be {allowed}; a semicolon joins several")
     path, sign, values = found.groups()
     try:
         parsed = json.loads(f"[{values}]")
     except ValueError:
         parsed = []
-    if sign != "=" and not all(type(value) is int for value in parsed):
-        parsed = []
-    if not parsed:
-        allowed = (
-            "JSON, such as 2,3 or true,false or null or [8,4,2,0]; FIELD+1 adds 1 to the present value"
-            if sign == "="
-            else "whole numbers, such as 1,2"
-        )
-        raise ValueError(
-            f"--vary {checks.one_line(path)}: the values after {sign} are {checks.shown(values)}; they must be {allowed}"
-        )
-    return [Edit(path, -value if sign == "-" else value, sign != "=") for value in parsed]
+    if not parsed or (sign != "=" and not all(type(value) is int for value in parsed)):
+        allowed = "JSON, such as 2,3 or true or null or [8,4,2,0]" if sign == "=" else "whole numbers, such as 1,2"
+        given = f"--vary {checks.one_line(path)}: the values after {sign} are {checks.shown(values)}"
+        raise ValueError(f"{given}; they must be {allowed}")
+    for value in parsed:
+        yield Edit(path, -value if sign == "-" else value, sign != "=")
+
+
+# --- what is played ---
 
 
 @dataclasses.dataclass(frozen=True)
 class Setting:
-    """One agent in all seats of one game.
-
-    Args:
-        game: the variant and board.
-        tier: the agent and the number of games.
-        change: the label of the changed rule; empty for the rules as given.
-    """
+    """One agent in all seats of one game: the rules as given, or changed as `change` says."""
 
     game: Game
     tier: Tier
+    games: int
     change: str = ""
-
-    @property
-    def games(self) -> int:
-        """Number of games."""
-        changed = self.tier.changed_games
-        return changed if self.change and changed is not None else self.tier.games
 
     @property
     def agent(self) -> str:
         """The spec of the agent."""
-        return (self.change and self.tier.elsewhere) or self.tier.spec
+        return (self.change and self.tier.elsewhere) or self.tier.agent
 
 
-def plan(games: Sequence[Game], tiers: Sequence[Tier], changes: Sequence[Change]) -> tuple[list[Setting], list[str]]:
-    """Plan a study.
-
-    Returns:
-        The settings to play, each followed by those with a changed rule, and a line for each change that is left out.
-
-    Raises:
-        ValueError: a change fits none of the games, or has an invalid value.
-    """
-    settings, notes = [], []
-    for change in changes:
-        if all(change.applied(game.rules) is None for game in games):
-            players = ", ".join(str(game.num_players) for game in games)
-            allowed = f"entries count from 0, and {LAST} is the last one"
-            raise ValueError(
-                f"--vary {checks.one_line(change.label)}: there is no such entry with {players} players; {allowed}"
-            )
+def plan(study: Study, games: Sequence[Game]) -> tuple[list[Setting], list[str]]:
+    """The settings of verdicts, each followed by those with a changed rule, and a line for each change that is left out."""
+    settings, notes = list[Setting](), list[str]()
     for game in games:
-        variants: dict[str, Game] = {}
-        same = {game.rules: "the rules have this value already"}
-        for change in changes:
+        variants, same = dict[str, Game](), {game.rules: "the rules have this value already"}
+        for change in study.changes:
             rules = change.applied(game.rules)
-            reason = "there is no such entry" if rules is None else same.get(rules)
-            if rules is None or reason:
+            if rules is None or rules in same:
+                reason = "there is no such entry" if rules is None else same[rules]
                 notes.append(f"{change.label} with {game.num_players} players is left out: {reason}")
-                continue
-            same[rules] = f"it is the same as {change.label}"
-            variants[change.label] = Game(rules, game.board)
-        for tier in tiers:
-            settings.append(Setting(game, tier))
-            if tier.changed_games != 0:
-                settings += [Setting(variant, tier, label) for label, variant in variants.items()]
+            else:
+                same[rules] = f"it is the same as {change.label}"
+                variants[change.label] = Game(rules, game.board)
+        for tier in study.tiers:
+            deals = games_with(tier.games, game.num_players)
+            settings.append(Setting(game, tier, deals))
+            if study.what_ifs and tier.agent in (study.what_ifs.agents or [tier.agent]):
+                few = min(study.what_ifs.games, deals)
+                settings += [Setting(variant, tier, few, label) for label, variant in variants.items()]
     return settings, notes
 
 
 def cells(settings: Sequence[Setting], seed: int = 0) -> list[Cell]:
-    """The cell of each setting, with accounts."""
+    """The cell of each setting."""
     return [cell_of(setting.game, setting.agent, setting.games, seed, accounts=True) for setting in settings]
 
 
@@ -214,18 +245,9 @@ def cell_of(game: Game, agent: str, games: int, seed: int, accounts: bool = Fals
     return Cell(game, (agent,) * game.num_players, games, seed, Seating.FIXED, accounts=accounts)
 
 
-Play = Callable[[str, Sequence[Cell]], list[Match]]  # plays cells; the text says for which part of a report
-
-
-def played(play: Play, part: str, wanted: Sequence[Cell]) -> list[Match]:
-    """The matches of cells. Raises AgentFault if a game ended by a fault."""
-    matches = play(part, wanted)
+def without_faults(matches: Sequence[Match]) -> list[Match]:
+    """The matches. Raises AgentFault if a game ended by a fault: it has no rupees."""
     for match in matches:
-        check_no_faults(match)
-    return matches
-
-
-def check_no_faults(match: Match) -> None:
-    """Raise AgentFault if a game of the match ended by a fault: it has no rupees."""
-    if match.faults:
-        raise match.faults[0].as_error(match.game.num_players)
+        for fault in match.faults:
+            raise fault.as_error(match.game.num_players)
+    return list(matches)

@@ -8,20 +8,74 @@ from par, over seats and agents, is smallest; among vectors within one standard 
 import dataclasses
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
-from bombay_env import Rules
-from bombay_training.reports.balance.verdicts import deviations
+from bombay_env import Game, Rules
+from bombay_training.matches.cells import Cell
+from bombay_training.matches.spec import games_with
+from bombay_training.reports.balance.plan import Play, Study, cell_of, without_faults
+from bombay_training.reports.balance.report import share_intervals
+from bombay_training.reports.balance.verdicts import decide, deviations
 
 STEPS: Final = (-1, 0, 1, 2)  # rupees more that a seat may start with
 
 Vector = tuple[int, ...]
-Shares = Sequence[np.ndarray]  # win shares (G, n) of each agent
+Tried = Mapping[Vector, Sequence[np.ndarray]]  # win shares (G, n) of each agent
 
 
-def vectors(rules: Rules) -> list[Vector]:
+def play_repair(study: Study, games: Sequence[Game], play: Play, seed: int) -> list[dict[str, Any]]:
+    """The starting rupees that are fairest on development deals, and what the deals of `seed` say of them."""
+    assert study.repair is not None
+    part, rows, wanted = study.repair, list[dict[str, Any]](), list[Cell]()
+    for game in games:
+        tried = _try_vectors(study, game, play)
+        found = {
+            vector: {
+                "starting_rupees": list(changed(game.rules, vector).starting_rupees),
+                "deviation": largest(shares),
+                "win_shares": [one.mean(axis=0).tolist() for one in shares],
+            }
+            for vector, shares in sorted(tried.items(), key=lambda item: largest(item[1]))
+        }
+        chosen, official = choose(tried), found[(0,) * game.num_players]
+        row: dict[str, Any] = {
+            "players": game.num_players,
+            "official": official["starting_rupees"],
+            "games": part.games,
+        }
+        row |= {"official_deviation": official["deviation"], "vectors": list(found.values()), "chosen": found[chosen]}
+        rows.append(row)
+        repaired, deals = Game(changed(game.rules, chosen)), games_with(part.confirm, game.num_players)
+        wanted += [cell_of(repaired, study.elsewhere(name), deals, seed, accounts=True) for name in part.agents]
+    matches = without_faults(play("repair, confirmation", wanted))
+    decided = iter(zip(matches, decide([match.win_share for match in matches]), strict=True))
+    for row in rows:
+        row["confirmed"] = []
+        for agent, (match, verdict) in zip(part.agents, decided, strict=False):
+            seats = [{"seat": seat} | one.to_dict() for seat, one in enumerate(share_intervals(match.win_share))]
+            row["confirmed"].append({"agent": agent, "games": match.num_games, "seats": seats, "verdict": verdict})
+        row["exists"] = all(one["verdict"]["word"] in ("fair", "nearly fair") for one in row["confirmed"])
+    return rows
+
+
+def _try_vectors(study: Study, game: Game, play: Play) -> Tried:
+    """The results of the vectors that are played on development deals for one number of players."""
+    assert study.repair is not None
+    part, seed, tried = study.repair, study.seed("balance development"), dict[Vector, Sequence[np.ndarray]]()
+    for find in (first_vectors, further_vectors):
+        vectors = find(game.rules, tried, part.vectors)
+        wanted = [
+            cell_of(Game(changed(game.rules, vector)), study.elsewhere(agent), part.games, seed)
+            for vector, agent in itertools.product(vectors, part.agents)
+        ]
+        matches = iter(without_faults(play("repair", wanted)))
+        tried |= {vector: [next(matches).win_share for _ in part.agents] for vector in vectors}
+    return tried
+
+
+def all_vectors(rules: Rules) -> list[Vector]:
     """All vectors under which no seat starts with less than nothing; the first one changes nothing."""
     steps = [[step for step in STEPS if rupees + step >= 0] for rupees in rules.starting_rupees]
     return sorted(itertools.product(*steps), key=lambda vector: (size(vector), vector))
@@ -38,12 +92,12 @@ def changed(rules: Rules, vector: Vector) -> Rules:
     return dataclasses.replace(rules, starting_rupees=rupees)
 
 
-def first_vectors(rules: Rules) -> list[Vector]:
-    """Those that change one seat at most."""
-    return [vector for vector in vectors(rules) if sum(map(bool, vector)) <= 1]
+def first_vectors(rules: Rules, played: Tried, most: int) -> list[Vector]:
+    """Those that change one seat at most, `most` of them; none is played yet."""
+    return [vector for vector in all_vectors(rules) if sum(map(bool, vector)) <= 1][:most]
 
 
-def further_vectors(rules: Rules, played: Mapping[Vector, Shares], most: int) -> list[Vector]:
+def further_vectors(rules: Rules, played: Tried, most: int) -> list[Vector]:
     """The vectors that are expected to be fairest, if the effects of single changes add up.
 
     Args:
@@ -59,18 +113,18 @@ def further_vectors(rules: Rules, played: Mapping[Vector, Shares], most: int) ->
         single = [(*none[:seat], step, *none[seat + 1 :]) for seat, step in enumerate(vector) if step]
         return float(np.abs(base + sum(effect[one] for one in single)).max())
 
-    others = [vector for vector in vectors(rules) if vector not in played]
+    others = [vector for vector in all_vectors(rules) if vector not in played]
     return sorted(others, key=expected)[: max(0, most - len(played))]
 
 
-def largest_deviation(results: Shares) -> float:
+def largest(results: Sequence[np.ndarray]) -> float:
     """The largest deviation from par of any seat for any agent."""
     return max(float(np.abs(deviations(shares)).max()) for shares in results)
 
 
-def choose(played: Mapping[Vector, Shares]) -> Vector:
+def choose(played: Tried) -> Vector:
     """The fairest vector, and among those within a standard error of it the one with the least change."""
-    found = {vector: largest_deviation(results) for vector, results in played.items()}
+    found = {vector: largest(results) for vector, results in played.items()}
     fairest = min(found, key=found.__getitem__)
     error = max(float((shares.std(axis=0) / len(shares) ** 0.5).max() * shares.shape[1]) for shares in played[fairest])
     near = [vector for vector, deviation in found.items() if deviation <= found[fairest] + error]

@@ -11,13 +11,13 @@ Statistical Science 11 (1996).
 """
 
 import bisect
-import dataclasses
+import functools
 import math
-import statistics
-from collections.abc import Callable, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final, TypedDict
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
 from bombay_training.matches.intervals import Moments, holm, p_value, share_bounds
 
@@ -27,43 +27,32 @@ ERROR: Final = 0.05  # of each word over all cells
 POWER: Final = 0.9  # of the games that an undecided cell needs
 MOST_GAMES: Final = 10_000_000  # that are worth naming
 NO_SPREAD: Final = 1e-9
-WORDS: Final = ("fair", "nearly fair", "biased", "undecided")
+WORDS: Final = {"fair": "fair", "nearly fair": "nearly_fair", "biased": "biased"}  # with the names of their tests
+UNDECIDED: Final = "undecided"
+LABELS: Final = {  # of what several agents together show
+    "all agents": "every agent's verdict includes this",
+    "strong agents": "every strong agent's verdict includes this",
+    "depends on the agent": "agents give different verdicts",
+    "undecided": "there are too few games for a verdict that all agents, or all strong agents, share",
+    "no agent": "no agent has a verdict, because of games lost by faults",
+}
 
 
-@dataclasses.dataclass(frozen=True)
-class Tests:
-    """The p values of one cell: that it is not fair, not nearly fair, and not biased."""
+class Verdict(TypedDict):
+    """What the games of a cell show, as plain JSON types."""
 
-    fair: float
-    nearly_fair: float
-    biased: float
+    word: str  # one of `WORDS`, or `UNDECIDED`
+    above: list[int]  # the seats that surely deviate by more than `NEARLY_FAIR`, if the cell is biased
+    below: list[int]
+    deviation: float  # the largest one of a seat from par, without its sign
+    tests: dict[str, float]  # p values: that it is not fair, not nearly fair, and not biased
+    games_needed: int | None  # of an undecided cell; None if they are more than `MOST_GAMES`
+    reading: str  # the verdict in words
 
 
-@dataclasses.dataclass(frozen=True)
-class Verdict:
-    """What the games of a cell show.
-
-    Args:
-        word: one of `WORDS`.
-        above, below: the seats that surely deviate by more than `NEARLY_FAIR`, if the cell is biased.
-        favoured: the seat with the highest mean win share.
-        deviation: the largest deviation of a seat from par, without its sign.
-        tests: the p values behind the word.
-        games_needed: an estimate of the games that would decide an undecided cell with a probability of `POWER`; None for a
-            decided one, and if they are more than `MOST_GAMES`.
-    """
-
-    word: str
-    above: tuple[int, ...]
-    below: tuple[int, ...]
-    favoured: int
-    deviation: float
-    tests: Tests
-    games_needed: int | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """As plain JSON types."""
-        return dataclasses.asdict(self) | {"above": list(self.above), "below": list(self.below)}
+def comparisons(seats: int) -> int:
+    """How many seats are compared with par: one of two, whose shares and margins mirror each other."""
+    return 1 if seats == 2 else seats
 
 
 def deviations(shares: np.ndarray) -> np.ndarray:
@@ -71,53 +60,56 @@ def deviations(shares: np.ndarray) -> np.ndarray:
     return np.asarray(shares.mean(axis=0) * shares.shape[1] - 1)
 
 
-def test_cell(shares: np.ndarray) -> Tests:
-    """The tests of the win shares (G, n) of one cell."""
+def test_cell(shares: np.ndarray) -> dict[str, float]:
+    """The p values of the win shares (G, n) of one cell."""
     moments, par = Moments.of(shares), 1 / shares.shape[1]
 
-    def one_sided(holds: Callable[[np.ndarray, np.ndarray], bool]) -> float:
-        """The smallest error rate of one bound at which the claim about both bounds holds."""
-        return p_value(lambda confidence: holds(*share_bounds(moments, confidence))) / 2
+    def within(margin: float, confidence: float) -> bool:
+        low, high = share_bounds(moments, confidence)
+        return bool((low > par * (1 - margin)).all() and (high < par * (1 + margin)).all())
 
-    def within(margin: float) -> Callable[[np.ndarray, np.ndarray], bool]:
-        return lambda low, high: bool((low > par * (1 - margin)).all() and (high < par * (1 + margin)).all())
-
-    def beyond(low: np.ndarray, high: np.ndarray) -> bool:
+    def beyond(confidence: float) -> bool:
+        low, high = share_bounds(moments, confidence)
         return bool((low > par * (1 + NEARLY_FAIR)).any() or (high < par * (1 - NEARLY_FAIR)).any())
 
-    return Tests(one_sided(within(FAIR)), one_sided(within(NEARLY_FAIR)), min(1.0, _seats(shares) * one_sided(beyond)))
+    # Half the error rate of two bounds is that of one.
+    return {
+        "fair": p_value(functools.partial(within, FAIR)) / 2,
+        "nearly_fair": p_value(functools.partial(within, NEARLY_FAIR)) / 2,
+        "biased": min(1.0, comparisons(len(moments.mean)) * p_value(beyond) / 2),
+    }
 
 
-def _seats(shares: np.ndarray) -> int:
-    """How many seats are tested: two mirror each other."""
-    return 1 if shares.shape[1] == 2 else shares.shape[1]
-
-
-def biased_seats(shares: np.ndarray, error: float) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def biased_seats(shares: np.ndarray, error: float) -> tuple[list[int], list[int]]:
     """The seats of a cell that surely deviate by more than `NEARLY_FAIR`: those above par, and those below.
 
     The probability that any of them does not is at most `error`.
     """
-    low, high = share_bounds(Moments.of(shares), 1 - 2 * error / _seats(shares))
-    par = 1 / shares.shape[1]
-    above, below = np.flatnonzero(low > par * (1 + NEARLY_FAIR)), np.flatnonzero(high < par * (1 - NEARLY_FAIR))
-    return tuple(above.tolist()), tuple(below.tolist())
+    seats = shares.shape[1]
+    low, high = share_bounds(Moments.of(shares), 1 - 2 * error / comparisons(seats))
+    above, below = low * seats - 1 > NEARLY_FAIR, high * seats - 1 < -NEARLY_FAIR
+    return np.flatnonzero(above).tolist(), np.flatnonzero(below).tolist()
 
 
 def decide(cells: Sequence[np.ndarray]) -> list[Verdict]:
     """The verdicts on cells, which are corrected together; win shares (G, n) of each."""
-    tests = [test_cell(shares) for shares in cells]
-    rejected = {
-        word: holm([getattr(test, name) for test in tests], ERROR)
-        for word, name in (("fair", "fair"), ("nearly fair", "nearly_fair"), ("biased", "biased"))
-    }
-    found = []
+    tests, found = [test_cell(shares) for shares in cells], list[Verdict]()
+    rejected = {word: holm([test[name] for test in tests], ERROR) for word, name in WORDS.items()}
     for index, (shares, test) in enumerate(zip(cells, tests, strict=True)):
-        word = next((word for word in WORDS[:-1] if rejected[word][index]), WORDS[-1])
-        needed = games_needed(shares, ERROR / len(cells)) if word == WORDS[-1] else None
-        off = deviations(shares)
-        above, below = biased_seats(shares, ERROR / len(cells)) if word == "biased" else ((), ())
-        found.append(Verdict(word, above, below, int(off.argmax()), float(np.abs(off).max()), test, needed))
+        word = next((word for word in WORDS if rejected[word][index]), UNDECIDED)
+        error, off = ERROR / len(cells), deviations(shares)
+        above, below = biased_seats(shares, error) if word == "biased" else ([], [])
+        found.append(
+            Verdict(
+                word=word,
+                above=above,
+                below=below,
+                deviation=float(np.abs(off).max()),
+                tests=test,
+                games_needed=games_needed(shares, error) if word == UNDECIDED else None,
+                reading=in_words(word, above, below),
+            )
+        )
     return found
 
 
@@ -134,21 +126,18 @@ def games_needed(shares: np.ndarray, error: float) -> int | None:
     Returns:
         None if they are more than `MOST_GAMES`.
     """
-    off, spread, normal = deviations(shares), shares.std(axis=0) * shares.shape[1], statistics.NormalDist()
-    if np.abs(off).max() > NEARLY_FAIR:
-        error = error / _seats(shares)
-        seat = np.abs(off).argmax()
-        distance, spread = np.abs(off[[seat]]) - NEARLY_FAIR, spread[[seat]]
+    off, spread, compared = deviations(shares), shares.std(axis=0) * shares.shape[1], comparisons(shares.shape[1])
+    worst = np.abs(off).argmax()
+    if abs(off[worst]) > NEARLY_FAIR:
+        error, distance, spread = error / compared, abs(off[[worst]]) - NEARLY_FAIR, spread[[worst]]
     else:
-        seats = 1 if shares.shape[1] == 2 else None
-        distance = np.concatenate([NEARLY_FAIR - off[:seats], NEARLY_FAIR + off[:seats]])
-        spread = np.tile(spread[:seats], 2)
+        distance = NEARLY_FAIR + np.concatenate([-off[:compared], off[:compared]])
+        spread = np.tile(spread[:compared], 2)
 
     def fails(games: int) -> float:
-        errors = distance * math.sqrt(games) / np.maximum(spread, NO_SPREAD)
-        return sum(normal.cdf(normal.inv_cdf(1 - error) - each) for each in errors.tolist())
+        return float(ndtr(ndtri(1 - error) - distance * math.sqrt(games) / np.maximum(spread, NO_SPREAD)).sum())
 
-    games = bisect.bisect_left(range(1, MOST_GAMES + 1), POWER - 1, key=lambda games: -fails(games)) + 1
+    games = 1 + bisect.bisect_left(range(1, MOST_GAMES + 1), POWER - 1, key=lambda games: -fails(games))
     return games if games <= MOST_GAMES else None
 
 
@@ -160,22 +149,19 @@ def label(verdicts: Sequence[Verdict], strong: Sequence[bool]) -> tuple[str, str
         strong: whether the agent is a strong one.
 
     Returns:
-        The headline and its label. *all agents*: each has the same word, and the headline names the seats on which they agree.
-        *strong agents*: that holds for the strong ones. *depends on the agent*: two decided words differ. *undecided*: none of
-        these. *no agent*: there are no verdicts.
+        The headline, which names the seats on which the agents agree, and its label, one of `LABELS`.
     """
     if not verdicts:
         return "no verdict", "no agent"
     best = [verdict for verdict, is_strong in zip(verdicts, strong, strict=True) if is_strong]
     for name, group in (("all agents", verdicts), ("strong agents", best)):
-        if len({verdict.word for verdict in group}) == 1 and group[0].word != WORDS[-1]:
-            above, below = (
-                tuple(sorted(set.intersection(*(set(getattr(verdict, side)) for verdict in group))))
-                for side in ("above", "below")
-            )
-            return in_words(group[0].word, above, below), name
-    decided = {verdict.word for verdict in verdicts} - {WORDS[-1]}
-    return (WORDS[-1], "undecided") if len(decided) < 2 else ("no single verdict", "depends on the agent")
+        words = {verdict["word"] for verdict in group}
+        if len(words) == 1 and words != {UNDECIDED}:
+            above = set.intersection(*(set(verdict["above"]) for verdict in group))
+            below = set.intersection(*(set(verdict["below"]) for verdict in group))
+            return in_words(group[0]["word"], sorted(above), sorted(below)), name
+    decided = {verdict["word"] for verdict in verdicts} - {UNDECIDED}
+    return (UNDECIDED, UNDECIDED) if len(decided) < 2 else ("no single verdict", "depends on the agent")
 
 
 def in_words(word: str, above: Sequence[int], below: Sequence[int]) -> str:
@@ -186,8 +172,3 @@ def in_words(word: str, above: Sequence[int], below: Sequence[int]) -> str:
         if seats
     ]
     return " ".join([word, " and ".join(sides)]).strip()
-
-
-def reading(verdict: Verdict) -> str:
-    """A verdict in words, as `in_words`."""
-    return in_words(verdict.word, verdict.above, verdict.below)
