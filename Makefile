@@ -90,7 +90,7 @@ BALANCE := runs/balance
 balance: .venv/.test
 	$(BIN)/bombay balance --processes $(WORKERS) --out $(BALANCE)
 	mkdir -p docs/balance
-	cp $(BALANCE)/report.json $(BALANCE)/report.html $(BALANCE)/report.md docs/balance/
+	cp $(BALANCE)/report.json $(BALANCE)/report.md docs/balance/
 
 # The self-test of its verdicts and intervals by simulation.
 balance-check: .venv/.test
