@@ -339,7 +339,7 @@ def test_intervals_equal_scipys_at_bonferronis_level():
     stats = pytest.importorskip("scipy.stats")
     rng = np.random.default_rng(5)
     values = rng.normal([0.0, 1.0, 2.0], size=(50, 3))
-    for found, column in zip(reports.mean_intervals(values, 3), values.T, strict=True):
+    for found, column in zip(reports.FINAL.intervals(values), values.T, strict=True):
         low, high = stats.ttest_1samp(column, 0).confidence_interval(1 - 0.05 / 3)
         assert (found.low, found.high) == (pytest.approx(low, abs=1e-4), pytest.approx(high, abs=1e-4))
     wins = np.eye(4)[rng.integers(4, size=200)]
@@ -505,12 +505,12 @@ def test_a_study_calls_the_seats_that_differ():
 def test_too_few_or_equal_games_give_no_estimate():
     assert reports.equality_test(np.array([[1.0, -1.0]])) is None
     assert reports.equality_test(np.zeros((10, 3))) is None
-    (only, _) = reports.mean_intervals(np.array([[1.0, -1.0]]), 2)
+    (only, _) = reports.FINAL.intervals(np.array([[1.0, -1.0]]))
     assert only.to_dict() == {"mean": 1.0, "low": None, "high": None}
     won = reports.share_intervals(np.tile([1.0, 0.0], (20, 1)))
     assert won[0].low < 0.9
     assert won[1].high > 0.1
-    for seat in reports.mean_intervals(np.zeros((10, 2)), 2):
+    for seat in reports.FINAL.intervals(np.zeros((10, 2))):
         assert seat.to_dict() == {"mean": 0.0, "low": None, "high": None}
 
 
@@ -538,7 +538,7 @@ def test_p_values_of_changes_agree_with_their_intervals(monkeypatch):
     rng = np.random.default_rng(6)
     before = np.eye(4)[rng.integers(4, size=400)]
     after = np.where(rng.random((400, 1)) < 0.2, np.eye(4)[rng.choice(4, size=400, p=[0.55, 0.15, 0.15, 0.15])], before)
-    for changes in (reports.share_changes, lambda before, after: reports.mean_changes(before, after, 4)):
+    for changes in (reports.share_changes, reports.FINAL.changes):
         p = changes(before, after)[1]
         assert 1e-6 < p < 0.1
         for error, excluded in ((p * 1.01, True), (p / 1.01, False)):

@@ -46,40 +46,43 @@ Judged = tuple[Row, np.ndarray]  # a row of the report, and the win shares (G, n
 # --- estimates ---
 
 
-def share_intervals(shares: np.ndarray) -> list[Estimate]:
-    """Mean win shares by seat of `shares` (G, n), with simultaneous intervals."""
-    moments = Moments.of(shares)
-    return _intervals(moments, functools.partial(share_bounds, moments), comparisons(shares.shape[1]))
+@dataclasses.dataclass(frozen=True)
+class Quantity:
+    """What a match has for each game and seat, (G, n), and the bounds of its means and of their changes within deals.
+
+    Changes of rupees also take the variance of a difference between unrelated games.
+    """
+
+    name: str
+    bounds: Callable[[Moments, float], Bounds]
+    change_bounds: Callable[[Moments, np.ndarray, float], Bounds]
+    family: Callable[[int], int] = comparisons  # how many intervals of n seats are independent
+
+    def intervals(self, values: np.ndarray) -> list[Estimate]:
+        """Means by seat with simultaneous intervals."""
+        moments = Moments.of(values)
+        return estimates(moments, self.bounds(moments, 1 - (1 - CONFIDENCE) / self.family(values.shape[1])))
+
+    def changes(self, before: np.ndarray, after: np.ndarray) -> tuple[list[Estimate], float]:
+        """Mean changes by seat with simultaneous intervals, and the p value of the test that no seat's mean changes."""
+        moments, unrelated = Moments.of(after - before), Moments.of(before).variance + Moments.of(after).variance
+
+        def bounds(confidence: float) -> Bounds:
+            return self.change_bounds(moments, unrelated, 1 - (1 - confidence) / self.family(before.shape[1]))
+
+        def excludes_zero(confidence: float) -> bool:
+            low, high = bounds(confidence)
+            return bool(((low > 0) | (high < 0)).any())
+
+        return estimates(moments, bounds(CONFIDENCE)), p_value(excludes_zero)
 
 
-def mean_intervals(values: np.ndarray, family: int) -> list[Estimate]:
-    """Means by seat of rupees (G, n), with intervals that are simultaneous for a family of this size."""
-    moments = Moments.of(values)
-    return _intervals(moments, functools.partial(mean_bounds, moments), family)
-
-
-def share_changes(before: np.ndarray, after: np.ndarray) -> tuple[list[Estimate], float]:
-    """Mean changes by seat of win shares (G, n) on the same deals, and the p value of the test that no seat's share changes."""
-    moments = Moments.of(after - before)
-    return _changes(moments, functools.partial(change_bounds, moments), comparisons(before.shape[1]))
-
-
-def mean_changes(before: np.ndarray, after: np.ndarray, family: int) -> tuple[list[Estimate], float]:
-    """Mean changes of rupees, for a family of this size; otherwise as `share_changes`."""
-    moments, unrelated = Moments.of(after - before), Moments.of(before).variance + Moments.of(after).variance
-    return _changes(moments, functools.partial(mean_change_bounds, moments, unrelated), family)
-
-
-def _intervals(moments: Moments, bounds: Callable[[float], Bounds], family: int) -> list[Estimate]:
-    return estimates(moments, bounds(1 - (1 - CONFIDENCE) / family))
-
-
-def _changes(moments: Moments, bounds: Callable[[float], Bounds], family: int) -> tuple[list[Estimate], float]:
-    def excludes_zero(confidence: float) -> bool:
-        low, high = bounds(1 - (1 - confidence) / family)
-        return bool(((low > 0) | (high < 0)).any())
-
-    return _intervals(moments, bounds, family), p_value(excludes_zero)
+WIN_SHARE: Final = Quantity(
+    "win_share", share_bounds, lambda moments, _, confidence: change_bounds(moments, confidence)
+)
+MARGIN: Final = Quantity("margin", mean_bounds, mean_change_bounds)
+FINAL: Final = Quantity("final", mean_bounds, mean_change_bounds, int)  # the sum of all seats is not fixed
+share_intervals, share_changes = WIN_SHARE.intervals, WIN_SHARE.changes
 
 
 def par_tests(shares: np.ndarray) -> list[float]:
@@ -177,45 +180,43 @@ def _summary(match: Match) -> Row:
     """What the games of a setting show by themselves; those that ended by a fault are left out."""
     kept, n = match.played_out, match.game.num_players
     shares, margins = match.win_share[kept], match.margin[kept]
-    found = {
-        "win_share": share_intervals(shares),
-        "margin": mean_intervals(margins, comparisons(n)),
-        "final": mean_intervals(match.final[kept], n),
-    }
+    seats: list[Row] = [{"seat": seat} for seat in range(n)]
+    for quantity in (WIN_SHARE, MARGIN, FINAL):
+        _enter(seats, quantity.name, quantity.intervals(getattr(match, quantity.name)[kept]))
     assert match.accounts is not None
-    means = {name: match.accounts[name][kept].mean(axis=0).tolist() for name in ACCOUNTS}  # each by seat
+    for account, entries in ACCOUNTS.items():
+        for seat, means in zip(seats, match.accounts[account][kept].mean(axis=0).tolist(), strict=True):
+            seat[account] = dict(zip(entries, means, strict=True))
     return {
         "par": 1 / n,
         "intervals_in_a_family": comparisons(n),
-        "largest_deviation": largest_deviation(found["win_share"]).to_dict(),
+        "largest_deviation": largest_deviation(share_intervals(shares)).to_dict(),
         "all_seats_equal": {"win_share": equality_test(shares - 1 / n), "margin": equality_test(margins)},
-        "seats": [
-            {"seat": seat}
-            | {name: by_seat[seat].to_dict() for name, by_seat in found.items()}
-            | {name: dict(zip(kinds, means[name][seat], strict=True)) for name, kinds in ACCOUNTS.items()}
-            for seat in range(n)
-        ],
+        "seats": seats,
     }
+
+
+def _enter(seats: Sequence[Row], name: str, found: Sequence[Estimate]) -> None:
+    for seat, estimate in zip(seats, found, strict=True):
+        seat[name] = estimate.to_dict()
 
 
 def _enter_effect(row: Row, base: Match, match: Match) -> None:
     """Enter the effect of a changed rule: the differences of its games from those of `base`, the same deals unchanged."""
-    both = np.flatnonzero(base.played_out[: match.num_games] & match.played_out)
+    both, tests = np.flatnonzero(base.played_out[: match.num_games] & match.played_out), dict[str, Row]()
+    for quantity in (WIN_SHARE, MARGIN, FINAL):
+        name = quantity.name
+        changes, p = quantity.changes(getattr(base, name)[both], getattr(match, name)[both])
+        _enter(row["seats"], f"{name}_change", changes)
+        tests[name] = {"p": p}
     before, after = base.win_share[both], match.win_share[both]
-    n = match.game.num_players
-    shares, no_shares = share_changes(before, after)
-    margins, no_margins = mean_changes(base.margin[both], match.margin[both], comparisons(n))
-    finals, _ = mean_changes(base.final[both], match.final[both], n)
-    for name, changes in (("win_share_change", shares), ("margin_change", margins), ("final_change", finals)):
-        for seat, change in zip(row["seats"], changes, strict=True):
-            seat[name] = change.to_dict()
     paired, apart = (after - before).var(axis=0).sum(), before.var(axis=0).sum() + after.var(axis=0).sum()
     row |= {  # in place
         "deals_compared": len(both),
         "pairing_gain": float(apart / paired) if paired else None,
         "deviation_before": float(np.abs(deviations(before)).max()),
         "deviation_after": float(np.abs(deviations(after)).max()),
-        "nothing_changes": {"win_share": {"p": no_shares}, "margin": {"p": no_margins}},
+        "nothing_changes": tests,
     }
 
 
