@@ -3,6 +3,7 @@
 import math
 import os
 import signal
+import threading
 from contextlib import nullcontext
 
 import numba
@@ -53,20 +54,26 @@ def check_that_a_stopped_match_leaves_nothing(pool):
 
 
 def test_a_killed_worker_changes_no_result(monkeypatch):
-    """Chunks of it are played again with the same key; after a second kill game by game."""
+    """Its chunk is played again with the same key; after a second kill game by game."""
     monkeypatch.setattr(pool_module, "ATTEMPTS", 2)  # each costs a process
     killed = []
 
-    def kill(games):
-        if games > 0 and len(killed) < 3:
-            killed.append(pool.running[0].process.pid)
-            os.kill(killed[-1], signal.SIGKILL)
+    def kill():
+        while len(killed) < 3 and not done.wait(0.001):
+            for worker in pool.running[:1]:
+                if worker.ready and worker.task and worker.process.pid not in killed:
+                    killed.append(worker.process.pid)
+                    os.kill(killed[-1], signal.SIGKILL)
 
-    lineup = ["random", "greedy", "random-turn"]
+    lineup, done = ["random", "greedy", "random-turn"], threading.Event()
     wanted = run_blocks(TINY, lineup, 6, seed=5, chunk_games=9)
     with WorkerPool(1) as pool:
-        found = run_blocks(TINY, lineup, 6, seed=5, chunk_games=9, pool=pool, progress=kill)
-    assert len(set(killed)) >= 2
+        killer = threading.Thread(target=kill)
+        killer.start()
+        found = run_blocks(TINY, lineup, 6, seed=5, chunk_games=9, pool=pool)
+        done.set()
+        killer.join()
+    assert len(killed) == 3
     assert same(found, wanted)
     assert not found.faults
 

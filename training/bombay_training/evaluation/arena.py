@@ -56,7 +56,7 @@ def run_blocks(
     Args:
         game, lineup, seed, seating, format, chunk_games: as those of `Cell`.
         blocks: number of deals.
-        progress: called with the number of games played since the last call, in fractions as turns end.
+        progress: called with the number of games played since the last call.
         records: receives the record of every game, in order.
         pool: plays the games in its processes, if all agents are specs; None for this process.
 

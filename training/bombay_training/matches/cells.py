@@ -84,20 +84,15 @@ class Chunk:
         first: the number of the first game.
         count: how many.
         key: of what agents draw from their generator itself, instead of from the keys of their lanes (`agent.lane_keys`).
-        report_calls: whether to report the beginning of each call of an agent, to find the one that never returns or ends the
-            process.
-        attempts: how many processes have ended while they played it.
     """
 
     first: int
     count: int
     key: tuple[int, ...]
-    report_calls: bool = False
-    attempts: int = 0
 
     def split(self) -> "list[Chunk]":
-        """A chunk for each of the games, with reported calls."""
-        return [Chunk(self.first + number, 1, (*self.key, number), True) for number in range(self.count)]
+        """A chunk for each of the games."""
+        return [Chunk(self.first + number, 1, (*self.key, number)) for number in range(self.count)]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -175,12 +170,6 @@ class Cell:
     def num_games(self) -> int:
         """Number of games."""
         return self.deals * self.games_per_deal
-
-    @property
-    def turns(self) -> int:
-        """Turns in a game."""
-        rules = self.game.rules
-        return rules.sets * rules.turns_per_set * rules.num_players
 
     @property
     def identity(self) -> dict[str, Any]:

@@ -9,9 +9,9 @@ depends on the games and the key of its chunk. What is kept of a game besides it
 """
 
 import contextlib
+import dataclasses
 import time
-from collections.abc import Iterator, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -26,17 +26,21 @@ from bombay_training.matches.observers import Observer, Recorder
 from bombay_training.matches.table import DecisionTimes, LostGame, Table
 
 
-class PlayListener(Protocol):
-    """Receives the progress of a chunk."""
+@dataclasses.dataclass(frozen=True)
+class Call:
+    """A call of an agent that is about to begin.
 
-    def before_call(self, agent: int, num_games: int, first: bool) -> None:
-        """An agent is about to decide in some games; `first`: for the first time in this process."""
+    Args:
+        agent: its index in the cell's players.
+        num_games: in how many games it decides.
+        first: whether it is the first call in this process.
+        actions: so far, of a chunk of one game.
+    """
 
-    def after_call(self) -> None:
-        """It has answered or failed."""
-
-    def after_step(self, actions: np.ndarray, turns: int) -> None:
-        """The games still running took these actions. `turns`: turns that ended, or will not be played because of a fault."""
+    agent: int
+    num_games: int
+    first: bool
+    actions: tuple[int, ...]
 
 
 def lost_share(seats: np.ndarray, seat: int) -> np.ndarray:
@@ -78,7 +82,13 @@ def unanswered(cell: Cell, chunk: Chunk, actions: Sequence[int], reason: str) ->
     return table
 
 
-def play(cell: Cell, chunk: Chunk, agents: Sequence[Agent], warm: set[int], listener: PlayListener) -> Table:
+def play(
+    cell: Cell,
+    chunk: Chunk,
+    agents: Sequence[Agent],
+    warm: set[int],
+    report: Callable[[Call | None], None] | None = None,
+) -> Table:
     """Play the games of a chunk to their ends.
 
     Args:
@@ -86,9 +96,9 @@ def play(cell: Cell, chunk: Chunk, agents: Sequence[Agent], warm: set[int], list
         chunk: which of its games.
         agents: the cell's players.
         warm: indices of the agents that have been called in this process; changed in place.
-        listener: receives calls and steps.
+        report: called with each call of an agent before it begins, and with None when it has answered or failed.
     """
-    return _GameBatch(cell, chunk, agents, warm, listener).play()
+    return _GameBatch(cell, chunk, agents, warm, report).play()
 
 
 def lost_game(cell: Cell, row: np.void, action: str, reason: str) -> LostGame:
@@ -132,9 +142,14 @@ class _GameBatch:
     """
 
     def __init__(
-        self, cell: Cell, chunk: Chunk, agents: Sequence[Agent], warm: set[int], listener: PlayListener
+        self,
+        cell: Cell,
+        chunk: Chunk,
+        agents: Sequence[Agent],
+        warm: set[int],
+        report: Callable[[Call | None], None] | None,
     ) -> None:
-        self.cell, self.game, self.agents, self.warm, self.listener = cell, cell.game, agents, warm, listener
+        self.cell, self.game, self.agents, self.warm, self.report = cell, cell.game, agents, warm, report
         self.table = _blank(cell, chunk)
         self.seats, self.keys = self.table.rows["agent"].astype(np.int64), cell.keys(self.table.rows)
         redrawn = (int(streams.REDRAWN_GAMES),) if "play" in cell.redraw else ()
@@ -145,7 +160,7 @@ class _GameBatch:
         self.decisions = 0  # in each of the games still running
         self.states = cell.dealt(self.table.rows)
         self.running = np.arange(chunk.count)
-        self.turns_left = np.full(chunk.count, cell.turns)
+        self.actions: list[int] | None = [] if chunk.count == 1 else None
         # Seconds of the turn so far. NaN if part of it was an agent's first call.
         self.spent = np.zeros(chunk.count)
         self.lost: dict[int, LostGame] = {}  # by lane, in this step
@@ -164,7 +179,7 @@ class _GameBatch:
             if lanes.size:
                 self._decide(agent, lanes, actions)
         self.decisions += 1
-        kept, turns = self._drop_lost()
+        kept = self._drop_lost()
         actions, to_act = actions[kept], to_act[kept]
         for observer in self.observers:
             observer.before_step(self.running, self.states, actions)
@@ -172,8 +187,9 @@ class _GameBatch:
         self.game.step(self.states, actions)
         ended = before != self.states[TURN_FIELDS]
         self._end_turns(np.flatnonzero(ended), to_act)
+        if self.actions is not None:
+            self.actions += actions.tolist()
         self._finish(self.game.is_terminal(self.states))
-        self.listener.after_step(actions, turns + int(ended.sum()))
 
     # --- decisions ---
 
@@ -207,13 +223,15 @@ class _GameBatch:
         """Report a call of an agent and take its time."""
         first = agent not in self.warm
         self.warm.add(agent)
-        self.listener.before_call(agent, lanes.size, first)
+        if self.report is not None:
+            self.report(Call(agent, lanes.size, first, tuple(self.actions or ())))
         start = time.perf_counter()
         try:
             yield
         finally:
             seconds = time.perf_counter() - start
-            self.listener.after_call()
+            if self.report is not None:
+                self.report(None)
             self.spent[self.running[lanes]] += (np.nan if first else seconds) / lanes.size
             if not first:
                 self.table.times[agent].seconds += seconds
@@ -230,12 +248,8 @@ class _GameBatch:
 
     # --- results ---
 
-    def _drop_lost(self) -> tuple[np.ndarray, int]:
-        """Enter the results of the lost games and drop them.
-
-        Returns:
-            Which of the lanes are kept, (R,) bool, and the number of turns that will not be played.
-        """
+    def _drop_lost(self) -> np.ndarray:
+        """Enter the results of the lost games and drop them. Returns which of the lanes are kept, (R,) bool."""
         kept = np.ones(self.running.size, np.bool_)
         for lane, lost in self.lost.items():
             kept[lane] = False
@@ -243,15 +257,13 @@ class _GameBatch:
             _enter_fault(self.table, index, lost)
             for observer in self.observers:
                 observer.after_fault(index, self.states[lane : lane + 1], lost)
-        turns = int(self.turns_left[self.running[~kept]].sum())
         if self.lost:
             self.states, self.running, self.lost = self.states[kept], self.running[kept], {}
-        return kept, turns
+        return kept
 
     def _end_turns(self, ended: np.ndarray, movers: np.ndarray) -> None:
         """Count the turns that ended in some lanes; `movers` (R,) are the agents that acted."""
         indices = self.running[ended]
-        self.turns_left[indices] -= 1
         for agent, times in enumerate(self.table.times):
             times.add_turns(self.spent[indices[movers[ended] == agent]])
         self.spent[indices] = 0

@@ -45,7 +45,7 @@ def run(
         cells: what to play.
         store: keeps the results; a new one in memory unless given. It also has what was played when this is stopped.
         engine: plays the games; None for this process. Other processes need agents that are specs.
-        progress: called with the number of games played since the last call, in fractions as turns end.
+        progress: called with the number of games played since the last call.
 
     Returns:
         The match of each cell.

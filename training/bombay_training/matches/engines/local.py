@@ -4,8 +4,8 @@ Processes are spawned, never forked, and make their agents from specs. The resul
 number of processes and their order change no result. Code that never returns can only be stopped from outside: with a time limit,
 a worker reports each call of an agent, and a worker whose call takes too long is killed and replaced. The chunk of a worker that
 ended is played again with the same key, because something else may have ended it. If it ends every time, or if a call took too
-long, the chunk is played game by game, which finds the games to blame and spares the others. How a chunk is played is in
-`matches/play.py`.
+long, the chunk is played game by game, which finds the games to blame and spares the others. A worker has a pipe of its own, so a
+worker that is killed while it sends takes nothing else with it. How a chunk is played is in `matches/play.py`.
 """
 
 import contextlib
@@ -19,32 +19,28 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from multiprocessing.connection import Connection, wait
-from typing import Any, Final
-
-import numpy as np
+from typing import Any, Final, Self
 
 from bombay_agents import make
 from bombay_env.agent import Agent, describe_error
 from bombay_training.matches.cells import Cell, Chunk
-from bombay_training.matches.play import play, unanswered
+from bombay_training.matches.play import Call, play, unanswered
 from bombay_training.matches.table import Table
 
 SPAWN: Final = multiprocessing.get_context("spawn")
 ONE_THREAD: Final = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 FIRST_CALL_SECONDS: Final = (
-    60.0  # extra time for a first call in a process, which may compile code; halved after each timeout
+    60.0  # more for a first call in a process, which may compile code; halved after each timeout
 )
-REPORT_SECONDS: Final = 0.2  # between two reports of progress
 ATTEMPTS: Final = 3  # processes that may end before the games of their chunk are to blame
 MAX_TURN_LIMIT: Final = 86_400.0  # seconds
 MAX_WAIT: Final = 86_400.0  # seconds; a call in many games may take longer, but no operating system waits for a month
-
 
 Job = tuple[Cell, Chunk]
 
 
 class Here:
-    """Plays chunks in this process, with any agents."""
+    """Plays chunks in this process, with any agents. It keeps the agents of the last cell."""
 
     count = 1
 
@@ -56,27 +52,16 @@ class Here:
     def play(self, jobs: Iterable[Job], progress: Callable[[float], None]) -> Iterator[tuple[Cell, Table]]:
         """As `WorkerPool.play`, in order."""
         for cell, chunk in jobs:
-            if cell is not self.cell:
-                self.cell, self.warm = cell, set()
-                self.agents = [make(player) if isinstance(player, str) else player for player in cell.players]
-            yield cell, play(cell, chunk, self.agents, self.warm, _ProgressListener(cell.turns, progress))
+            table = self.play_chunk(cell, chunk)
+            progress(chunk.count)
+            yield cell, table
 
-
-class _ProgressListener:
-    """Reports the progress of games in this process."""
-
-    def __init__(self, turns: int, report: Callable[[float], None]) -> None:
-        self.turns, self.report = turns, report
-
-    def before_call(self, agent: int, num_games: int, first: bool) -> None:
-        pass
-
-    def after_call(self) -> None:
-        pass
-
-    def after_step(self, actions: np.ndarray, turns: int) -> None:
-        if turns:
-            self.report(turns / self.turns)
+    def play_chunk(self, cell: Cell, chunk: Chunk, report: Callable[[Call | None], None] | None = None) -> Table:
+        """Play a chunk; `report` is that of `play`."""
+        if self.cell is None or (cell.id, cell.records) != (self.cell.id, self.cell.records):
+            self.cell, self.warm = cell, set()
+            self.agents = [make(player) if isinstance(player, str) else player for player in cell.players]
+        return play(self.cell, chunk, self.agents, self.warm, report)
 
 
 class WorkerPool:
@@ -101,7 +86,7 @@ class WorkerPool:
         self.count, self.turn_limit = count, turn_limit
         self.running: list[_Worker] = []
 
-    def __enter__(self) -> "WorkerPool":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -114,74 +99,64 @@ class WorkerPool:
 
         Args:
             jobs: cells whose agents are specs, and their chunks.
-            progress: called with the number of games played since the last call, in fractions as turns end.
+            progress: called with the number of games played since the last call.
 
         Raises:
             RuntimeError: a process could not start, or it ended while no agent was being called.
         """
-        grace: dict[str, list[float]] = {}
-        queue = deque(
-            _Task(cell, dataclasses.replace(chunk, report_calls=self.turn_limit is not None), grace)
-            for cell, chunk in jobs
-        )
+        waiting = deque(_Task(cell, chunk, self.turn_limit is not None) for cell, chunk in jobs)
+        grace: dict[tuple[str, int], float] = {}  # more seconds for a first call, by cell and agent
         try:
-            yield from self._play(queue, progress)
+            while waiting or any(worker.task for worker in self.running):
+                self._start_workers(waiting)
+                busy = [worker for worker in self.running if worker.task]
+                ready = wait([worker.pipe for worker in busy], _seconds_left(busy))
+                for worker in busy:
+                    task = worker.task
+                    assert task is not None
+                    table = worker.receive(self.turn_limit, grace) if worker.pipe in ready else None
+                    if worker.gone or worker.overdue():
+                        self.running.remove(worker)
+                        table = self._replace(worker, task, waiting, grace)
+                    if table is not None:
+                        progress(task.chunk.count)
+                        yield task.cell, table
         finally:  # so that no later match receives what they send
             for worker in [worker for worker in self.running if worker.task]:
                 self.running.remove(worker)
                 worker.end()
 
-    def _play(self, queue: "deque[_Task]", progress: Callable[[float], None]) -> Iterator[tuple[Cell, Table]]:
-        while queue or any(worker.task for worker in self.running):
-            self._start_workers(queue)
-            busy = [worker for worker in self.running if worker.task]
-            ready = wait([worker.pipe for worker in busy], _seconds_left(busy))
-            for worker in busy:
-                if worker.pipe in ready:
-                    task, done = worker.task, worker.receive(progress, self.turn_limit)
-                    if task is not None and done is not None:
-                        yield task.cell, done
-                if worker.gone or worker.overdue():
-                    self.running.remove(worker)
-                    yield from self._replace(worker, queue, progress)
-
-    def _start_workers(self, queue: "deque[_Task]") -> None:
+    def _start_workers(self, waiting: "deque[_Task]") -> None:
         """Give waiting chunks to idle workers; new ones are started while there are fewer than allowed and needed."""
         for worker in self.running:
-            if queue and not worker.task:
-                worker.start(queue.popleft())
-        while queue and len(self.running) < self.count:
+            if waiting and not worker.task:
+                worker.start(waiting.popleft())
+        while waiting and len(self.running) < self.count:
             self.running.append(_Worker())
-            self.running[-1].start(queue.popleft())
+            self.running[-1].start(waiting.popleft())
 
     def _replace(
-        self, worker: "_Worker", queue: "deque[_Task]", progress: Callable[[float], None]
-    ) -> Iterator[tuple[Cell, Table]]:
+        self, worker: "_Worker", task: "_Task", waiting: "deque[_Task]", grace: dict[tuple[str, int], float]
+    ) -> Table | None:
         """End a worker that is gone or overdue. Its chunk is put back, whole or in games; a game that is to blame is lost."""
-        code, task = worker.end(), worker.task
-        if task is None or not worker.ready:
+        code, cell, chunk, call = worker.end(), task.cell, task.chunk, worker.call
+        if not worker.ready:
             raise RuntimeError(
                 f"a worker process could not start (exit code {code}); a program that uses processes needs its main part "
                 f'under: if __name__ == "__main__":'
             )
-        cell, chunk = task.cell, task.chunk
-        progress(-worker.turns / cell.turns)
-        if worker.gone and chunk.attempts < ATTEMPTS - 1:
-            again = dataclasses.replace(chunk, report_calls=True, attempts=chunk.attempts + 1)
-            queue.appendleft(task.with_chunk(again))
-            return
-        if worker.first and not worker.gone and worker.agent is not None:
-            task.grace[worker.agent] /= 2
-        if chunk.count > 1 or not chunk.report_calls:
-            queue.extendleft(task.with_chunk(single) for single in reversed(chunk.split()))
-            return
-        if worker.agent is None:
+        if worker.gone and task.ended < ATTEMPTS - 1:
+            waiting.appendleft(dataclasses.replace(task, report=True, ended=task.ended + 1))
+            return None
+        if call is not None and call.first and not worker.gone:
+            grace[cell.id, call.agent] /= 2
+        if chunk.count > 1 or not task.report:
+            waiting.extendleft(_Task(cell, single, True) for single in reversed(chunk.split()))
+            return None
+        if call is None:
             raise RuntimeError(f"a worker process ended (exit code {code}) while no agent was being called")
-        reason = (
-            f"its process ended (exit code {code})" if worker.gone else f"it took longer than {self.turn_limit:g} s"
-        )
-        yield cell, unanswered(cell, chunk, worker.actions, reason)
-        progress(1)
+        limit = f"it took longer than {self.turn_limit:g} s"
+        return unanswered(cell, chunk, call.actions, f"its process ended (exit code {code})" if worker.gone else limit)
 
 
 def num_cores() -> int:
@@ -191,16 +166,14 @@ def num_cores() -> int:
     return os.cpu_count() or 1
 
 
+@dataclasses.dataclass(frozen=True)
 class _Task:
-    """A chunk to play. `grace`: extra seconds for the first call of each of the cell's agents, shared by its chunks."""
+    """A chunk to play. `report`: whether its calls are reported; `ended`: how many processes have ended while they played it."""
 
-    def __init__(self, cell: Cell, chunk: Chunk, grace: dict[str, list[float]]) -> None:
-        self.cell, self.chunk, self.all_grace = cell, chunk, grace
-        self.grace = grace.setdefault(cell.id, [FIRST_CALL_SECONDS] * len(cell.players))
-
-    def with_chunk(self, chunk: Chunk) -> "_Task":
-        """The same cell with another chunk."""
-        return _Task(self.cell, chunk, self.all_grace)
+    cell: Cell
+    chunk: Chunk
+    report: bool
+    ended: int = 0
 
 
 def _seconds_left(busy: "list[_Worker]") -> float | None:
@@ -210,7 +183,14 @@ def _seconds_left(busy: "list[_Worker]") -> float | None:
 
 
 class _Worker:
-    """One process, as its parent sees it."""
+    """One process, as its parent sees it.
+
+    Attributes:
+        task: what it plays; None if it is idle.
+        call: of an agent that has not answered yet, if calls are reported.
+        deadline: when this call is too late.
+        ready, gone: whether the process has started, and whether it has ended by itself.
+    """
 
     def __init__(self) -> None:
         self.pipe, theirs = SPAWN.Pipe()
@@ -220,54 +200,37 @@ class _Worker:
         theirs.close()
         self.cell: Cell | None = None  # that the process knows
         self.task: _Task | None = None
-        self.ready = self.gone = False
-        self._reset()
-
-    def _reset(self) -> None:
-        self.agent: int | None = None  # that is being called
-        self.first = False  # for the first time in the process
+        self.call: Call | None = None
         self.deadline: float | None = None
-        self.actions: list[int] = []  # so far, of a chunk of one game
-        self.turns = 0
+        self.ready = self.gone = False
 
     def start(self, task: _Task) -> None:
         """Send it a chunk."""
-        self.task = task
-        self._reset()
+        self.task, self.call, self.deadline = task, None, None
         with contextlib.suppress(OSError):  # the process is gone, which `receive` finds out
-            if self.cell is not task.cell:
-                self.pipe.send(task.cell)
-            self.pipe.send(task.chunk)
+            self.pipe.send((None if task.cell is self.cell else task.cell, task.chunk, task.report))
         self.cell = task.cell
 
-    def receive(self, progress: Callable[[float], None], turn_limit: float | None) -> Table | None:
-        """Receive one message; returns the chunk's result when that arrives."""
+    def receive(self, turn_limit: float | None, grace: dict[tuple[str, int], float]) -> Table | None:
+        """Receive one message; returns the games of the chunk when they arrive."""
         try:
-            kind, *content = self.pipe.recv()
+            kind, content = self.pipe.recv()
         except (EOFError, OSError):
             self.gone = True
             return None
+        if kind == "error":
+            raise RuntimeError(content)
         if kind == "ready":
             self.ready = True
         elif kind == "call":
-            self.agent, num_games, self.first = content
-            assert self.task is not None
-            if turn_limit is not None:
-                grace = self.task.grace[self.agent] if self.first else 0.0
-                self.deadline = time.monotonic() + turn_limit * num_games + grace
-        elif kind == "answer":
-            self.agent = self.deadline = None
-        elif kind == "steps":
-            actions, turns = content
-            self.actions += actions
-            self.turns += turns
-            assert self.task is not None
-            progress(turns / self.task.cell.turns)
-        elif kind == "error":
-            raise RuntimeError(content[0])
+            self.call, self.deadline = content, None
+            if content is not None and turn_limit is not None:
+                assert self.task is not None
+                more = grace.setdefault((self.task.cell.id, content.agent), FIRST_CALL_SECONDS) if content.first else 0
+                self.deadline = time.monotonic() + turn_limit * content.num_games + more
         else:
             self.task = None
-            return content[0]  # type: ignore[no-any-return]
+            return content  # type: ignore[no-any-return]
         return None
 
     def overdue(self) -> bool:
@@ -309,25 +272,24 @@ def _child_environment() -> Iterator[None]:
 def _work(pipe: Connection) -> None:
     """Play chunks until the pipe closes."""
     start_worker()
-    pipe.send(("ready",))
-    cell, agents, warm = None, [], set[int]()
+    pipe.send(("ready", None))
+    here = Here()
+    cell: Any = None  # the last one that was sent
     with contextlib.suppress(EOFError, BrokenPipeError):
         while True:
-            message: Any = pipe.recv()
+            new, chunk, report = pipe.recv()
+            cell = new or cell
+            answer: tuple[str, Any]
             try:
-                if isinstance(message, Chunk):
-                    assert cell is not None
-                    listener = _PipeListener(pipe, message.report_calls, message.count == 1)
-                    played = play(cell, message, agents, warm, listener)
-                    listener.flush()
-                    pipe.send(("played", played))
-                else:
-                    cell = message
-                    agents, warm = [make(str(spec)) for spec in cell.players], set()
+                answer = (
+                    "played",
+                    here.play_chunk(cell, chunk, (lambda call: pipe.send(("call", call))) if report else None),
+                )
             except (EOFError, BrokenPipeError):
                 raise
             except Exception as error:  # the parent raises it
-                pipe.send(("error", describe_error(error)))
+                answer = "error", describe_error(error)
+            pipe.send(answer)
 
 
 def start_worker() -> None:
@@ -343,33 +305,3 @@ def _end_with_parent() -> None:
     if parent is not None:
         parent.join()
     os._exit(1)
-
-
-class _PipeListener:
-    """Sends the parent every call, if `report_calls`, and at intervals the progress, with the actions of a `single` game."""
-
-    def __init__(self, pipe: Connection, report_calls: bool, single: bool) -> None:
-        self.pipe, self.report_calls, self.single = pipe, report_calls, single
-        self.actions: list[int] = []
-        self.turns, self.flushed = 0, time.monotonic()
-
-    def before_call(self, agent: int, num_games: int, first: bool) -> None:
-        if self.report_calls:
-            if self.actions:
-                self.flush()
-            self.pipe.send(("call", agent, num_games, first))
-
-    def after_call(self) -> None:
-        if self.report_calls:
-            self.pipe.send(("answer",))
-
-    def after_step(self, actions: np.ndarray, turns: int) -> None:
-        if self.report_calls and self.single:
-            self.actions += actions.tolist()
-        self.turns += turns
-        if self.turns and time.monotonic() - self.flushed > REPORT_SECONDS:
-            self.flush()
-
-    def flush(self) -> None:
-        self.pipe.send(("steps", self.actions, self.turns))
-        self.actions, self.turns, self.flushed = [], 0, time.monotonic()

@@ -142,7 +142,4 @@ _here = Here()  # keeps the agents of the last cell
 
 def play_chunk(cell: Cell, chunk: Chunk) -> Table:
     """Play a chunk in this process."""
-    if _here.cell is not None and _here.cell.id == cell.id:
-        cell = _here.cell
-    ((_, played),) = _here.play([(cell, chunk)], lambda games: None)
-    return played
+    return _here.play_chunk(cell, chunk)
