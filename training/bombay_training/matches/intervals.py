@@ -17,6 +17,7 @@ import scipy  # its parts are imported where they are first used, so that comman
 CONFIDENCE: Final = 0.95
 NO_SPREAD: Final = 1e-9  # standard errors of rupees below this are rounding errors
 LEAST_P: Final = 1e-12
+MOST_P: Final = 0.999  # larger ones are 1
 
 Bounds = tuple[np.ndarray, np.ndarray]  # lower and upper ones
 
@@ -150,13 +151,13 @@ def p_value(excluded: Callable[[float], bool]) -> float:
     """
     if excluded(1 - LEAST_P):
         return LEAST_P
-    if not excluded(LEAST_P):
+    if not excluded(1 - MOST_P):
         return 1.0
 
     def side(log_error: float) -> float:
         return 0.5 - excluded(-math.expm1(log_error))
 
-    return math.exp(scipy.optimize.bisect(side, math.log(LEAST_P), -LEAST_P, xtol=1e-7))
+    return math.exp(scipy.optimize.bisect(side, math.log(LEAST_P), math.log(MOST_P), xtol=1e-7))
 
 
 def holm(p_values: Sequence[float], error: float = 1 - CONFIDENCE) -> list[bool]:
