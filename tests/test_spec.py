@@ -140,3 +140,18 @@ def test_the_command_plays_a_study_and_continues_it(tmp_path, monkeypatch, capfd
     done = bombay("run", "s.toml")
     assert (done.returncode, done.stdout) == (2, "")
     assert "nobody" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--address", "auto"), "--address is for --engine ray"),
+        (("--engine", "ray", "--turn-limit", "1"), "--turn-limit is for --engine local"),
+        (("--engine", "ray", "--address", "auto", "--processes", "2"), "--processes is for this machine"),
+    ],
+)
+def test_options_of_the_other_engine_are_refused(tmp_path, monkeypatch, capfd, options, told):
+    (tmp_path / "study.toml").write_text(HEAD + '[[lineups]]\nmixed = ["random", "greedy"]\n')
+    done = in_this_process(tmp_path, monkeypatch, capfd)("run", "study.toml", "--out", "results", *options)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert told in done.stderr
