@@ -201,9 +201,7 @@ def test_agents_get_copies_with_other_seeds():
 def test_progress_counts_every_game():
     finished = []
     run_blocks(TINY, [RandomAgent()] * 3, 5, progress=finished.append, chunk_games=6)
-    assert sum(finished) == pytest.approx(15)
-    assert min(finished) > 0
-    assert len(finished) > 15  # also during games
+    assert finished == [6, 6, 3]
 
 
 def test_a_decision_counts_once_where_a_batch_fails_and_is_asked_again_game_by_game():
