@@ -49,8 +49,7 @@ def card(
     processes: Processes = None,
     turn_limit: TurnLimit = None,
     out: Annotated[
-        Path | None,
-        typer.Option(help="A folder for the card and its games; one that exists is continued."),
+        Path | None, typer.Option(help="A folder for the card and its games; one that exists is continued.")
     ] = None,
     as_json: Json = False,
 ) -> None:

@@ -122,12 +122,7 @@ def balance(
             planned, notes = own_study(variants, tier or [], games or OWN_GAMES, vary or [])
         else:
             planned, notes = _study(study, quick, seed), []
-            counts = player_counts(players)
-            variants = [Game(Rules.official(count)) for count in planned.players if count in counts]
-            if not variants:
-                raise ValueError(
-                    f"--players is {players}; the study has {', '.join(map(str, planned.players))} players"
-                )
+            variants = _variants(planned, players)
         studies, pages = (analysis_module(f"reports.balance.{name}") for name in ("study", "page"))
     with playing.open_store(out) as store, playing.open_engine(engine, address, processes) as made:
 
@@ -160,6 +155,15 @@ def _study(study: Path | None, quick: bool, seed: int | None) -> plans.Study:
     if seed is not None:
         raise ValueError("--seed is for a study of your own; the deals of a study from a file follow from its release")
     return plans.read_study(study or (plans.QUICK if quick else plans.STANDARD))
+
+
+def _variants(study: plans.Study, players: str) -> list[Game]:
+    """The study's games with these numbers of players. Raises ValueError if it has none."""
+    counts = player_counts(players)
+    found = [Game(Rules.official(count)) for count in study.players if count in counts]
+    if not found:
+        raise ValueError(f"--players is {players}; the study has {', '.join(map(str, study.players))} players")
+    return found
 
 
 def own_study(

@@ -155,8 +155,8 @@ class WorkerPool:
             return None
         if call is None:
             raise RuntimeError(f"a worker process ended (exit code {code}) while no agent was being called")
-        limit = f"it took longer than {self.turn_limit:g} s"
-        return unanswered(cell, chunk, call.actions, f"its process ended (exit code {code})" if worker.gone else limit)
+        ended, late = f"its process ended (exit code {code})", f"it took longer than {self.turn_limit or 0:g} s"
+        return unanswered(cell, chunk, call.actions, ended if worker.gone else late)
 
 
 def num_cores() -> int:
