@@ -137,11 +137,9 @@ def balance(
         with user_input(AgentFault, ValueError, OSError):
             data = studies.play_study(planned, variants, play, seed, notes)
             if retrain and out:
-                settings, _ = plans.plan(planned, variants)
-                learn = functools.partial(learn_or_continue, quiet=as_json)
-                data["retrained"] = retraining.play_retrained(
-                    settings, out / "retrained", board, data["seed"], learn, play
-                )
+                settings, learn = plans.plan(planned, variants)[0], functools.partial(learn_or_continue, quiet=as_json)
+                folder, deals = out / "retrained", data["seed"]
+                data["retrained"] = retraining.play_retrained(settings, folder, board, deals, learn, play)
             if out:
                 pages.write_report(out, data)
         output.show(data, pages.tables(data), as_json)
