@@ -29,7 +29,7 @@ from bombay_env.rules import MAX_PLAYERS, NUM_COLOURS
 from bombay_env.state import NOBODY
 from bombay_training.evaluation import arena
 from bombay_training.learners.runs.settings import Fraction, LearningRate, setting
-from bombay_training.learners.zero.run import ZeroRun, ZeroSettings, net_of
+from bombay_training.learners.zero.run import ZeroRun, net_of
 from bombay_training.learners.zero.self_play import (
     CHUNKS,
     PlayOptions,
@@ -39,6 +39,7 @@ from bombay_training.learners.zero.self_play import (
     set_final_targets,
     store_sample,
 )
+from bombay_training.learners.zero.settings import ZeroSettings
 from bombay_training.matches.store import digest
 
 VICTIM_GAMES: Final = 2  # whose results show that the victim of a resumed run still plays as it did

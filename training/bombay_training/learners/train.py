@@ -18,7 +18,7 @@ from bombay_training.learners.best_response import BestResponseSettings
 from bombay_training.learners.ppo.settings import PPOSettings
 from bombay_training.learners.runs import Progress, Run, run_files
 from bombay_training.learners.runs.settings import RunSettings
-from bombay_training.learners.zero.run import ZeroSettings
+from bombay_training.learners.zero.settings import ZeroSettings
 
 SETTINGS: Final[dict[str, type[RunSettings]]] = {
     settings.learner: settings for settings in (ZeroSettings, PPOSettings, BestResponseSettings)
