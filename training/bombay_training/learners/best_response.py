@@ -23,9 +23,8 @@ from bombay_agents.nets.value.agent import ValueNetAgent
 from bombay_agents.nets.value.net import ValueNet
 from bombay_env import Game, batch, engine, streams
 from bombay_env.agent import Blame, ask
-from bombay_env.chance import random_word
 from bombay_env.jit.kernels import CONFIG, kernel, piece_kernel
-from bombay_env.rules import MAX_PLAYERS, NUM_COLOURS
+from bombay_env.rules import NUM_COLOURS
 from bombay_env.state import NOBODY
 from bombay_training.evaluation import arena
 from bombay_training.learners.runs.settings import Fraction, LearningRate, setting
@@ -34,7 +33,6 @@ from bombay_training.learners.zero.self_play import (
     CHUNKS,
     PlayOptions,
     SelfPlay,
-    finish_turn,
     play_turn,
     set_final_targets,
     store_sample,
@@ -176,37 +174,28 @@ class ResponsePlay(SelfPlay):
         self.victim = victim
 
     def play(self, net: np.ndarray, key: int, first: int, options: PlayOptions) -> np.ndarray:
-        """Play the games numbered from `first` on; the learner of game g has seat g modulo the number of players.
-
-        Raises:
-            AgentFault: the victim raised or chose an illegal action.
-        """
+        """See `SelfPlay`. Raises AgentFault if the victim raised or chose an illegal action."""
         with Blame(self.victim.who):
             self.victim.renew()
-        quantized = self.quantized(net)
-        for number, game in enumerate(self.games):
-            games = self._deal(number, key, first)
-            states, seats = games.states, np.arange(first, first + self.each) % game.num_players
-            rng = np.random.default_rng((key, first, game.num_players))
-            while (running := states["current_player"] != NOBODY).any():
-                own = np.flatnonzero(running & (states["current_player"] == seats))
-                if own.size:
-                    play_response_piece(CHUNKS, own, games, game.tables, quantized, options, self.workspaces)
-                    turns.check_count(games.counts.min())
-                else:  # all games wait for the victim, so that it decides for the largest batch
-                    lanes, actions = self.victim.actions(game, states, np.flatnonzero(running), rng)
-                    play_victim_piece(CHUNKS, lanes, actions, games, game.tables, quantized, self.workspaces)
-            set_all_targets(games, game.tables, options.td_lambda, self.workspaces)
-        return self.sample_indices()
+        return super().play(net, key, first, options)
 
-    def _deal(self, number: int, key: int, first: int) -> ResponseGames:
-        """New games of one player count."""
+    def play_games(self, number: int, net: np.ndarray, key: int, first: int, options: PlayOptions) -> None:
+        """Play the games of one player count; the learner of game g has seat g modulo the number of players."""
         game, counts = self.games[number], self.counts[number]
-        index = (np.arange(first, first + self.each) * MAX_PLAYERS + game.num_players - 1).astype(np.uint64)
-        seeds = np.array([random_word(np.uint64(key), streams.RESPONSE_DEALS, word) for word in index], np.uint64)
         counts[:] = 0
-        states = np.asarray(game.new_states(seeds))
-        return ResponseGames(states, seeds, np.zeros(self.each, np.uint64), self.samples[number], counts)
+        seeds = self.seeds(number, key, first, streams.RESPONSE_DEALS)
+        states, moves = np.asarray(game.new_states(seeds)), np.zeros(self.each, np.uint64)
+        games = ResponseGames(states, seeds, moves, self.samples[number], counts)
+        common = games, game.tables, net, options, self.workspaces
+        seats = np.arange(first, first + self.each) % game.num_players
+        rng = np.random.default_rng((key, first, game.num_players))
+        while (running := states["current_player"] != NOBODY).any():
+            own = np.flatnonzero(running & (states["current_player"] == seats))
+            if own.size:
+                play_response_piece(CHUNKS, own, *common)
+                turns.check_count(counts.min())
+            else:  # all games wait for the victim, so that it decides for the largest batch
+                play_victim_piece(CHUNKS, *self.victim.actions(game, states, np.flatnonzero(running), rng), *common)
 
 
 @piece_kernel
@@ -218,25 +207,22 @@ def play_response_piece(chunk, lanes, games, tables, net, options, workspaces):
         lane = lanes[number]
         workspace.current.state = games.states[lane]
         sample = games.samples[lane, games.counts[lane]]
-        chosen = play_turn(games.seeds[lane], games.moves[lane], tables[0], net[0], options, workspace, sample)
-        if chosen == turns.TOO_MANY:
+        if not play_turn(games.seeds[lane], games.moves[lane], tables[0], net[0], options, workspace, sample, drawn):
             games.counts[lane] = turns.TOO_MANY
             continue
-        finish_turn(chosen, tables[0], workspace, drawn)
-        games.states[lane] = workspace.current.state
-        games.counts[lane] += workspace.current.state.current_player != NOBODY
         games.moves[lane] += np.uint64(1)
+        games.counts[lane] += workspace.current.state.current_player != NOBODY
+        put_back(games, lane, tables[0], options, workspace)
 
 
 @piece_kernel
-def play_victim_piece(chunk, lanes, actions, games, tables, net, workspaces):
+def play_victim_piece(chunk, lanes, actions, games, tables, net, options, workspaces):
     """Take the victim's actions in a chunk of some lanes, and store a sample where a turn ends."""
     workspace = workspaces[chunk]
     drawn = np.empty(NUM_COLOURS, np.int64)
-    memory = workspace.memory
+    memory, node = workspace.memory, workspace.current
     for number in batch.lanes_of(chunk, len(workspaces), len(lanes)):
         lane = lanes[number]
-        node = workspace.current
         node.state = games.states[lane]
         seat = np.int64(node.state.current_player)
         workspace.decisions[0] += 1
@@ -251,16 +237,15 @@ def play_victim_piece(chunk, lanes, actions, games, tables, net, workspaces):
             games.counts[lane] += 1
         if restock_due:
             batch.restock(node.state, tables[0], drawn)
-        games.states[lane] = node.state
+        put_back(games, lane, tables[0], options, workspace)
 
 
 @kernel
-def set_all_targets(games, tables, td_lambda, workspaces):
-    """Replace what the samples of all games expected by their targets; the games are over."""
-    workspace = workspaces[0]
-    for lane in range(len(games.states)):
-        workspace.current.state = games.states[lane]
-        set_final_targets(tables[0], td_lambda, workspace, games.samples[lane], games.counts[lane])
+def put_back(games, lane, tables, options, workspace):
+    """Store the state of a lane's game; if it is over, replace what its samples expected by their targets."""
+    games.states[lane] = workspace.current.state
+    if workspace.current.state.current_player == NOBODY:
+        set_final_targets(tables, options.td_lambda, workspace, games.samples[lane], games.counts[lane])
 
 
 # --- The run ---

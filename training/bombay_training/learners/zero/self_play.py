@@ -19,7 +19,7 @@ from bombay_agents.nets.value.net import net_dtype, quantize
 from bombay_agents.turns.evaluator import turn_dtype, value_result
 from bombay_env import Game, batch, chance, streams
 from bombay_env.jit.kernels import kernel, piece_kernel, record_dtype
-from bombay_env.rules import MAX_PLAYERS, NUM_COLOURS, Rules
+from bombay_env.rules import MAX_PLAYERS, NUM_COLOURS
 from bombay_env.state import NOBODY, composed_dtype, new_records
 
 TO_UNIT: Final = 2.0**-64
@@ -65,19 +65,6 @@ def workspace_dtype(num_sites: int, hidden: int, second: int) -> np.dtype[Any]:
     )
 
 
-def new_workspaces(game: Game, hidden: int, second: int, count: int) -> np.ndarray:
-    """Memory for playing `game`, (count,) of `workspace_dtype`."""
-    num_sites = game.board.num_sites
-    workspaces = np.asarray(new_records(count, workspace_dtype(num_sites, hidden, second)))
-    evaluator.set_constants(workspaces["memory"], num_sites)
-    return workspaces
-
-
-def max_samples(rules: Rules) -> int:
-    """The most samples that a game can give."""
-    return rules.sets * rules.turns_per_set * rules.num_players
-
-
 class SelfPlay:
     """Plays games in which one net has all seats, and holds their samples.
 
@@ -94,11 +81,12 @@ class SelfPlay:
 
     def __init__(self, games: Sequence[Game], each: int, hidden: int, second: int) -> None:
         self.games, self.each = games, each
-        most = max(max_samples(game.rules) for game in games)
-        self.samples = np.zeros((len(games), each, most), sample_dtype(games[0].board.num_sites))
-        self.counts = np.zeros((len(games), each), np.int64)
-        self.workspaces = new_workspaces(games[0], hidden, second, CHUNKS)
         num_sites = games[0].board.num_sites
+        most = max(game.rules.sets * game.rules.turns_per_set * game.num_players for game in games)  # turns of a game
+        self.samples = np.zeros((len(games), each, most), sample_dtype(num_sites))
+        self.counts = np.zeros((len(games), each), np.int64)
+        self.workspaces = np.asarray(new_records(CHUNKS, workspace_dtype(num_sites, hidden, second)))
+        evaluator.set_constants(self.workspaces["memory"], num_sites)
         self._first_rows = features.first_rows(num_sites)
         self._quantized = np.asarray(new_records(1, net_dtype(features.num_rows(num_sites), hidden, second, np.int16)))
 
@@ -128,13 +116,23 @@ class SelfPlay:
             OverflowError: a turn has too many states; see `turns.distinct_turns`.
         """
         quantized = self.quantized(net)
-        for number, game in enumerate(self.games):
-            play_piece(
-                CHUNKS, self.workspaces, game.tables, quantized, options, np.uint64(key), first, self.samples[number],
-                self.counts[number],
-            )  # fmt: skip
-            turns.check_count(self.counts[number].min())
+        for number in range(len(self.games)):
+            self.play_games(number, quantized, key, first, options)
         return self.sample_indices()
+
+    def play_games(self, number: int, net: np.ndarray, key: int, first: int, options: PlayOptions) -> None:
+        """Play the games of one player count, the `number`-th, and overwrite their samples and counts."""
+        seeds = self.seeds(number, key, first, streams.SELF_PLAY_DEALS)
+        counts = self.counts[number]
+        play_piece(
+            CHUNKS, self.workspaces, self.games[number].tables, net, options, seeds, self.samples[number], counts
+        )
+        turns.check_count(counts.min())
+
+    def seeds(self, number: int, key: int, first: int, stream: np.uint64) -> np.ndarray:
+        """(each,) uint64: the seeds of the games numbered from `first` on, of one player count."""
+        index = np.arange(first, first + self.each) * MAX_PLAYERS + self.games[number].num_players - 1
+        return chance.lane_words(np.full(self.each, key, np.uint64), stream, index.astype(np.uint64))
 
     def quantized(self, net: np.ndarray) -> np.ndarray:
         """`net` as players take it, (1,) of `net.net_dtype` with int16; the next call overwrites it."""
@@ -148,12 +146,10 @@ class SelfPlay:
 
 
 @piece_kernel
-def play_piece(chunk, workspaces, tables, net, options, key, first, samples, counts):
-    """Play the games of a chunk, of as many as there are `counts`, in the workspace with the chunk's number."""
-    for number in batch.lanes_of(chunk, len(workspaces), len(counts)):
-        index = np.uint64(first + number) * np.uint64(MAX_PLAYERS) + np.uint64(tables[0].num_players - 1)
-        seed = chance.random_word(key, streams.SELF_PLAY_DEALS, index)
-        counts[number] = play_game(seed, tables[0], net[0], options, workspaces[chunk], samples[number])
+def play_piece(chunk, workspaces, tables, net, options, seeds, samples, counts):
+    """Play the games of a chunk, of as many as there are `seeds`, in the workspace with the chunk's number."""
+    for number in batch.lanes_of(chunk, len(workspaces), len(seeds)):
+        counts[number] = play_game(seeds[number], tables[0], net[0], options, workspaces[chunk], samples[number])
 
 
 @kernel
@@ -164,10 +160,8 @@ def play_game(seed, tables, net, options, workspace, samples):
     batch.start(state, tables, seed, drawn)
     count, move = np.int64(0), np.uint64(0)
     while state.current_player != NOBODY:
-        chosen = play_turn(seed, move, tables, net, options, workspace, samples[count])
-        if chosen == turns.TOO_MANY:
+        if not play_turn(seed, move, tables, net, options, workspace, samples[count], drawn):
             return np.int64(turns.TOO_MANY)
-        finish_turn(chosen, tables, workspace, drawn)
         count += state.current_player != NOBODY
         move += np.uint64(1)
     set_final_targets(tables, options.td_lambda, workspace, samples, count)
@@ -175,23 +169,10 @@ def play_game(seed, tables, net, options, workspace, samples):
 
 
 @kernel
-def finish_turn(chosen, tables, workspace, drawn):
-    """Move the game of `workspace.current` to node `chosen` of its turn; count decisions, draw the restock that is due."""
-    place = chosen
-    while workspace.turn.memory.node[place].parent != turns.NO_NODE:
-        workspace.decisions[0] += 1
-        place = workspace.turn.memory.node[place].parent
-    state, after = workspace.current.state, workspace.turn.memory.node[chosen]
-    workspace.current.state = after.state
-    if after.due == turns.RESTOCK_DUE:
-        batch.restock(state, tables, drawn)
+def play_turn(seed, move, tables, net, options, workspace, sample, drawn):
+    """Play the turn of `workspace.current`: choose its outcome, store the sample, draw the restock that is due.
 
-
-@kernel
-def play_turn(seed, move, tables, net, options, workspace, sample):
-    """Choose the outcome of the turn of `workspace.current` and store its sample. Returns its node, or `turns.TOO_MANY`.
-
-    `move` is the number of the turn for keyed chance.
+    `move` is the number of the turn for keyed chance. Returns False, and plays nothing, if the turn has too many states.
     """
     turn, memory = workspace.turn, workspace.memory
     nodes, forward = turn.memory, memory.forward
@@ -199,7 +180,7 @@ def play_turn(seed, move, tables, net, options, workspace, sample):
     nodes.node[0].state = workspace.current.state
     num_nodes = evaluator.value_turn_by_net(tables, net, options.share_weight, memory, turn)
     if num_nodes == turns.TOO_MANY:
-        return np.int64(turns.TOO_MANY)
+        return False
     best = turns.best_outcome(nodes, turn.values, num_nodes)
     chosen = best
     is_last = nodes.node[best].state.current_player == NOBODY  # of the game: exploring would teach nothing
@@ -213,7 +194,21 @@ def play_turn(seed, move, tables, net, options, workspace, sample):
     place = evaluator.value_position(nodes.node[chosen], tables, seat, net, memory)
     if place >= 0:  # the game is not over
         store_sample(tables, seat, place, memory, sample)
-    return np.int64(chosen)
+    finish_turn(chosen, tables, workspace, drawn)
+    return True
+
+
+@kernel
+def finish_turn(chosen, tables, workspace, drawn):
+    """Move the game of `workspace.current` to node `chosen` of its turn; count decisions, draw the restock that is due."""
+    place = chosen
+    while workspace.turn.memory.node[place].parent != turns.NO_NODE:
+        workspace.decisions[0] += 1
+        place = workspace.turn.memory.node[place].parent
+    state, after = workspace.current.state, workspace.turn.memory.node[chosen]
+    workspace.current.state = after.state
+    if after.due == turns.RESTOCK_DUE:
+        batch.restock(state, tables, drawn)
 
 
 @kernel
