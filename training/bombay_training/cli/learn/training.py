@@ -108,15 +108,14 @@ def learn(
     Returns:
         The path of the agent, and the amount of learning in words.
     """
-    if run.folder is None:
-        with user_input():
-            run.initialize()  # before anything is compiled
-    prepare(warm_up.jobs_of_run(run.settings, REFERENCES), quiet)
+    compile = functools.partial(prepare, warm_up.jobs_of_run(run.settings, REFERENCES), quiet)
     progress = TrainingProgress(quiet)
     try:
         with user_input(AgentFault, ValueError, OSError):
             if run.folder is None:
-                run.create(folder, replace=False)
+                run.create(folder, replace=False, compile=compile)
+            else:
+                compile()
         with progress, user_input(AgentFault, OverflowError, OSError):
             path = run.loop(folder, follow(progress))
     except KeyboardInterrupt:

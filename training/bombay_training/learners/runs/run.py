@@ -10,19 +10,17 @@ bit. One process at a time uses a folder. `run_files.py` and `checkpoints.py` de
 import abc
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, Final, Protocol, Self
 
-import numba
 import numpy as np
 
 from bombay_agents import Agent
 from bombay_agents.nets.files import about_games
 from bombay_env.checks import shown_path
 from bombay_env.files import atomic
-from bombay_env.jit.kernels import CONFIG
 from bombay_training.learners.runs import checkpoints, periodic_eval, run_files
 from bombay_training.learners.runs.clock import RunClock
 from bombay_training.learners.runs.periodic_eval import PeriodicEvaluator
@@ -49,23 +47,6 @@ class Progress:
             fraction: completed part of the run, 0 to 1.
             metrics: those of the last update; before the first of a resumed run only its totals, empty in a new run.
         """
-
-
-# --- Threads ---
-
-
-@contextmanager
-def numba_threads(count: int) -> Iterator[None]:
-    """Let Numba use `count` threads during the block, but no more than it has; 0 for all."""
-    before = numba.get_num_threads()
-    numba.set_num_threads(min(count or CONFIG.NUMBA_NUM_THREADS, CONFIG.NUMBA_NUM_THREADS))
-    try:
-        yield
-    finally:
-        numba.set_num_threads(before)
-
-
-# --- The run ---
 
 
 class SavedNet(Protocol):
@@ -166,19 +147,21 @@ class Run(abc.ABC):
         self.create(Path(out), replace)
         return self.loop(out, progress)
 
-    def create(self, folder: Path, replace: bool = True) -> None:
+    def create(self, folder: Path, replace: bool = True, compile: Callable[[], None] = lambda: None) -> None:
         """Create the folder of this run, from which it can be resumed, and hold it.
 
         Args:
             folder: the folder.
             replace: whether an older run there is removed; otherwise it is refused.
+            compile: called when the run is known to be able to start, and before there is a folder.
         Raises:
             InUseError: another process uses the folder.
             ValueError: the folder holds a run that is not to be replaced, or what the run starts from cannot be read.
             OSError: a file cannot be written. Without `settings.json` nothing is left; with it the run can be resumed.
         """
-        self.identity()  # if one of these fails, there is no folder yet
-        self.initialize()
+        self.initialize()  # if one of these fails, there is no folder yet
+        compile()
+        self.identity()
         folder.mkdir(parents=True, exist_ok=True)
         self._hold(folder, run_files.lock(folder))
         try:

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
+import numba
 import numpy as np
 
 import bombay_env
@@ -24,7 +25,8 @@ from bombay_agents.nets.value import features
 from bombay_agents.nets.value.agent import ValueNetAgent
 from bombay_agents.nets.value.net import ValueNet
 from bombay_env.checks import shown
-from bombay_training.learners.runs import Run, numba_threads
+from bombay_env.jit.kernels import CONFIG
+from bombay_training.learners.runs import Run
 from bombay_training.learners.zero.optimizer import Trainer
 from bombay_training.learners.zero.self_play import PlayOptions, SelfPlay
 from bombay_training.learners.zero.settings import ZeroSettings
@@ -174,9 +176,13 @@ class ZeroRun(Run):
 
     @contextlib.contextmanager
     def session(self, folder: Path) -> Iterator[None]:
-        """Set the number of Numba's threads."""
-        with numba_threads(self.settings.threads):
+        """Let Numba use as many threads as the settings say, but no more than it has."""
+        before, most = numba.get_num_threads(), CONFIG.NUMBA_NUM_THREADS
+        numba.set_num_threads(min(self.settings.threads or most, most))
+        try:
             yield
+        finally:
+            numba.set_num_threads(before)
 
     # What comes out
 
