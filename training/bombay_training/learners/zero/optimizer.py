@@ -89,6 +89,7 @@ class Trainer:
         """
         if len(self.back) < len(indices):
             self.back = np.zeros((len(indices), self.back.shape[1]), np.float32)
+        self.tails.view(np.float32)[:] = self.losses[:] = 0
         propagate(
             self.workspaces, samples, indices, self.net, np.float32(margin_weight), self.tails, self.back, self.losses
         )
@@ -113,13 +114,11 @@ class Trainer:
 
 
 def _propagate(workspaces, samples, indices, net, margin_weight, tails, back, losses):
-    """Overwrite `back` (batch, H), `tails` (slices,) and `losses` (slices, 2) with gradients and losses of the batch."""
+    """Overwrite `back` (batch, H) with gradients; add the others to `tails` (slices,) and the losses to `losses` (slices, 2)."""
     slices = len(workspaces)
     transposed = net[0].second.T.copy()  # (K, H), to multiply by rows
     zeros = np.zeros(transposed.shape[1], np.float32)
     for part in prange(slices):
-        zero_tail(tails[part])
-        losses[part] = 0.0
         for number in range(len(indices) * part // slices, len(indices) * (part + 1) // slices):
             square, cross = add_gradient(
                 samples[indices[number]],
@@ -136,18 +135,6 @@ def _propagate(workspaces, samples, indices, net, margin_weight, tails, back, lo
 
 
 propagate = batch_kernel(_propagate, min_lanes=1)
-
-
-@kernel
-def zero_tail(tail):
-    """Set all entries to zero."""
-    tail.first_bias[:] = ZERO
-    tail.second_bias[:] = ZERO
-    tail.last_bias[:] = ZERO
-    for unit in range(len(tail.second)):
-        tail.second[unit, :] = ZERO
-    for unit in range(len(tail.last)):
-        tail.last[unit, :] = ZERO
 
 
 @kernel
