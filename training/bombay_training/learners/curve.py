@@ -7,6 +7,8 @@ screen. Needs Matplotlib (extra `analysis`). `learners/runs/run_files.py` writes
 
 import contextlib
 import dataclasses
+import functools
+import itertools
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -59,24 +61,15 @@ class RunHistory:
         minutes, values = np.array(found, float).reshape(-1, 2).T
         return minutes, values
 
-    @property
-    def references(self) -> list[str]:
-        """The specs of the references that the run has played against."""
-        return [name.removeprefix(run_files.AGAINST) for name in self._names if name.startswith(run_files.AGAINST)]
-
-    @property
-    def metrics(self) -> list[str]:
-        """The other metrics that can be drawn."""
-        return [name for name in METRICS if name in self._names]
+    @functools.cached_property
+    def last(self) -> dict[str, Any]:
+        """The last value of each metric."""
+        return {name: value for line in self.lines for name, value in line.items()}
 
     @property
     def group(self) -> str:
         """The name without its seed: runs that differ in nothing else have the same colour."""
         return re.sub(r"-seed\d+$", "", self.name)
-
-    @property
-    def _names(self) -> dict[str, None]:
-        return dict.fromkeys(name for line in self.lines for name in line)
 
 
 def read_run(folder: Path) -> RunHistory:
@@ -110,21 +103,17 @@ def draw(found: Sequence[RunHistory], file: Path) -> None:
 
 def figure_of(found: Sequence[RunHistory], metrics: bool = True) -> Figure:
     """A figure with the win shares on top and, unless `metrics` is false, a panel for each metric below."""
-    names = [name for name in METRICS if metrics and any(name in run.metrics for run in found)]
+    names = [name for name in METRICS if metrics and any(name in run.last for run in found)]
     rows = -(-len(names) // COLUMNS)
     figure = Figure(figsize=(10, 4.2 + 2.5 * rows), layout="constrained")
     figure.suptitle(figures.plain(found[0].name) if len(found) == 1 else "Learning curves")
     grid = figure.add_gridspec(1 + rows, COLUMNS, height_ratios=[4.2, *[2.5] * rows])
-    _win_shares(_tidy(figure.add_subplot(grid[0, :])), found)
+    _win_shares(figure.add_subplot(grid[0, :]), found)
     for place, name in enumerate(names):
-        row, column = divmod(place, COLUMNS)
-        _metric(_tidy(figure.add_subplot(grid[1 + row, column])), found, name)
+        _metric(figure.add_subplot(grid[1 + place // COLUMNS, place % COLUMNS]), found, name)
+    for panel in figure.axes:
+        figures.tidy(panel, "y").set_xlabel("minutes of learning")
     return figure
-
-
-def _tidy(panel: Axes) -> Axes:
-    panel.set_xlabel("minutes of learning")
-    return figures.tidy(panel, "y")
 
 
 def _win_shares(panel: Axes, found: Sequence[RunHistory]) -> None:
@@ -132,34 +121,32 @@ def _win_shares(panel: Axes, found: Sequence[RunHistory]) -> None:
 
     A reference has its own line style; colours are by reference for one run, else by group.
     """
-    references = list(dict.fromkeys(name for run in found for name in run.references))
-    alone, numbers = len(found) == 1, _group_numbers(found)
+    references = list(dict.fromkeys(name for run in found for name in run_files.win_shares(run.last)))
+    colours, alone = _colours(found), len(found) == 1
     end = max(run.lines[-1]["seconds"] for run in found) / 60
     start = min(START, end / 2)
+    styles: list[dict[str, Any]] = [
+        {"linestyle": line, "marker": marker, "markersize": 4, "linewidth": 1.4, "clip_on": False}
+        | ({"color": colour} if alone else {})
+        for _, line, marker, colour in zip(references, *map(itertools.cycle, (STYLES, MARKERS, COLOURS)), strict=False)
+    ]
     for run in found:
-        for place, reference in enumerate(references):
-            minutes, shares = log_time_means(*run.points(run_files.AGAINST + reference), start)
-            panel.plot(minutes, shares, color=_colour(place if alone else numbers[run.group]), **_style(place))
-    handles = [] if alone else [_group_handle(name, number, found) for name, number in numbers.items()]
-    for place, name in enumerate(references):
-        handles.append(
-            Line2D(
-                [],
-                [],
-                color=_colour(place) if alone else "dimgrey",
-                label=figures.plain(f"against {name}"),
-                **_style(place),
-            )
-        )
+        for name, style in zip(references, styles, strict=True):
+            minutes, shares = log_time_means(*run.points(run_files.AGAINST + name), start)
+            panel.plot(minutes, shares, **{"color": colours[run.group]} | style)
+    groups = {} if alone else colours
+    handles = [Line2D([], [], color=colour, label=_label(name, found)) for name, colour in groups.items()]
+    handles += [
+        Line2D([], [], **{"color": "dimgrey"} | style, label=figures.plain(f"against {name}"))
+        for name, style in zip(references, styles, strict=True)
+    ]
     for par in dict.fromkeys(run.par for run in found if run.par is not None):
         handles.append(panel.axhline(par, color="black", linewidth=1, linestyle=(0, (1, 3)), label=f"par {par:.2f}"))
-    panel.set_ylim(0, 1.02)
     panel.set_xscale("log")
     panel.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     panel.xaxis.set_major_formatter("{x:g}")
     panel.xaxis.set_minor_formatter(NullFormatter())
-    panel.set_xlim(start, end)
-    panel.set_ylabel("win share in evaluations")
+    panel.set(xlim=(start, end), ylim=(0, 1.02), ylabel="win share in evaluations")
     if not references:
         panel.text(0.5, 0.6, "no evaluation", transform=panel.transAxes, ha="center")
     panel.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.01, 1), fontsize=9, frameon=False)
@@ -167,28 +154,27 @@ def _win_shares(panel: Axes, found: Sequence[RunHistory]) -> None:
 
 def _metric(panel: Axes, found: Sequence[RunHistory], name: str) -> None:
     """A running mean for each run; for a single run also every update, in a pale colour."""
-    numbers = _group_numbers(found)
     for run in found:
         minutes, values = run.points(name)
+        colour = _colours(found)[run.group]
         if len(found) == 1:
-            panel.plot(minutes, values, color=_colour(0), alpha=0.25, linewidth=0.6)
-        panel.plot(minutes, smooth(values), color=_colour(numbers[run.group]), linewidth=1.4)
+            panel.plot(minutes, values, color=colour, alpha=0.25, linewidth=0.6)
+        panel.plot(minutes, smooth(values), color=colour, linewidth=1.4)
     panel.set_xlim(left=0)
     panel.set_title(METRICS[name], fontsize=9)
     panel.tick_params(labelsize=8)
     panel.xaxis.label.set_fontsize(8)
 
 
-def _group_handle(name: str, number: int, found: Sequence[RunHistory]) -> Line2D:
-    """The line of a group in the legend, with the number of its runs if there are several."""
-    runs = sum(run.group == name for run in found)
-    label = figures.plain(f"{name}, {runs} seeds" if runs > 1 else name)
-    return Line2D([], [], color=_colour(number), label=label)
+def _colours(found: Sequence[RunHistory]) -> dict[str, str]:
+    """A colour for each group, in the order of the runs."""
+    return dict(zip(dict.fromkeys(run.group for run in found), itertools.cycle(COLOURS), strict=False))
 
 
-def _group_numbers(found: Sequence[RunHistory]) -> dict[str, int]:
-    """A number for each group, in the order of the runs."""
-    return {name: number for number, name in enumerate(dict.fromkeys(run.group for run in found))}
+def _label(group: str, found: Sequence[RunHistory]) -> str:
+    """A group in the legend, with the number of its runs if there are several."""
+    runs = sum(run.group == group for run in found)
+    return figures.plain(f"{group}, {runs} seeds" if runs > 1 else group)
 
 
 def log_time_means(minutes: np.ndarray, values: np.ndarray, start: float) -> tuple[np.ndarray, np.ndarray]:
@@ -205,17 +191,3 @@ def smooth(values: np.ndarray) -> np.ndarray:
     places = np.arange(len(values))
     low, high = np.maximum(places - reach, 0), np.minimum(places + reach + 1, len(values))
     return np.asarray((totals[high] - totals[low]) / (high - low))
-
-
-def _colour(number: int) -> str:
-    return COLOURS[number % len(COLOURS)]
-
-
-def _style(place: int) -> dict[str, Any]:
-    return {
-        "linestyle": STYLES[place % len(STYLES)],
-        "marker": MARKERS[place % len(MARKERS)],
-        "markersize": 4,
-        "linewidth": 1.4,
-        "clip_on": False,
-    }

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from scipy import integrate
 
 from bombay_env.files import atomic
 from bombay_training.learners.runs import Progress, Run, run_files
@@ -188,9 +189,8 @@ def area(decisions: Sequence[int], scores: Sequence[float]) -> float:
     """The mean of scores over the logarithm of decisions, by the trapezoidal rule; of a single point its score."""
     if len(scores) == 1:
         return scores[0]
-    logs, values = np.log(decisions), np.asarray(scores)
-    trapezoids = np.diff(logs) * (values[1:] + values[:-1]) / 2.0  # NumPy 1 and 2 have other names for it
-    return float(trapezoids.sum() / (logs[-1] - logs[0]))
+    logs = np.log(decisions)
+    return float(integrate.trapezoid(scores, logs) / (logs[-1] - logs[0]))
 
 
 def check_agents(given: Sequence[str], track: Track) -> dict[int, str]:
