@@ -53,7 +53,7 @@ class PPORun(Run):
         key = np.random.SeedSequence((settings.seed, self.clock.updates_done))
         set_random_seed(int(key.generate_state(1)[0]))
         self.env.blend = settings.blend * self.clock.fraction
-        metrics = self.model.update(self.clock.remaining)
+        metrics = self.model.update(1.0 - self.clock.fraction)
         rate = settings.num_envs * settings.num_steps / (time.perf_counter() - start)
         return {"decisions_per_second": round(rate, 1), "blend": self.env.blend, **metrics}
 

@@ -125,11 +125,9 @@ class BombayVecEnv(VecEnv):
         return observations, rewards[np.arange(self.num_envs), movers], dones.copy(), infos
 
     def refresh(self) -> np.ndarray:
-        """Set `margins` to those of the current states. Returns the movers' views, (E, F) float32, a new array."""
+        """Set `margins`, rewards of all seats if the games ended now. Returns the movers' views, (E, F) float32, a new array."""
         observations = np.empty((self.num_envs, self.num_features), np.float32)
-        self.margins = np.zeros(
-            (self.num_envs, MAX_SEATS), np.float32
-        )  # of each seat if the game ended now, as a reward
+        self.margins = np.zeros((self.num_envs, MAX_SEATS), np.float32)
         for lanes, games in self.groups:
             game = games.game
             game.observe(games.states, screened=self.screened, out=observations[lanes])

@@ -17,17 +17,7 @@ Tensors = Mapping[str, np.ndarray]
 
 
 def write(path: str | os.PathLike[str], format: str, identity: str, counters: Counters, tensors: Tensors) -> None:
-    """Write a checkpoint atomically.
-
-    Args:
-        path: the file.
-        format: names the learner's kind of checkpoint.
-        identity: names the run.
-        counters: JSON values by name.
-        tensors: arrays by name.
-    Raises:
-        OSError: it cannot be written; an old one has not changed.
-    """
+    """Write a checkpoint atomically; `format` names its kind. Raises OSError if it cannot be written; an old one is unchanged."""
     tensor_files.write(path, KEY, {"format": format, IDENTITY: identity, **counters}, tensors)
 
 

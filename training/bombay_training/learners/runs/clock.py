@@ -54,8 +54,3 @@ class RunClock:
             return min(self.decisions_done / self.decisions, 1.0)
         done = self.elapsed / self.seconds if self.updates is None else self.updates_done / self.updates
         return min(done, 1.0)
-
-    @property
-    def remaining(self) -> float:
-        """Remaining part of the run, 1 to 0."""
-        return 1.0 - self.fraction
