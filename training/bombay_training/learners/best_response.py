@@ -88,8 +88,7 @@ def settings_for(victim: str, start: str | None = None, **options: Any) -> BestR
     settings = BestResponseSettings(victim=victim, start=start, **given)
     games = games_of(victim)
     if games and not {"minutes", "updates", "decisions"} & set(given):
-        counts = len(settings.players)
-        games_per_update = settings.games // counts * counts
+        games_per_update = settings.games - settings.games % len(settings.players)
         settings = dataclasses.replace(settings, updates=-(-games // games_per_update))
     return settings
 
@@ -279,8 +278,8 @@ class BestResponseRun(ZeroRun):
 
     @functools.cached_property
     def _victim_digests(self) -> list[str]:
-        lineups = [(game, [self.settings.victim] * game.num_players) for game in self.games]
-        matches = [arena.run_fixed_seats(game, lineup, VICTIM_GAMES) for game, lineup in lineups]
+        victim = self.settings.victim
+        matches = [arena.run_fixed_seats(game, [victim] * game.num_players, VICTIM_GAMES) for game in self.games]
         for match in matches:
             if match.faults:
                 raise match.faults[0].as_error(match.game.num_players)

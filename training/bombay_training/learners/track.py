@@ -47,9 +47,13 @@ class Track:
 
     def points(self) -> Sequence[int]:
         """The numbers of decisions at which snapshots are due: 1, 2 and 5 times powers of ten, up to the budget."""
-        most = self.decisions or 10**9
-        steps = (int(digit * 10**power) for power in range(9) for digit in (1, 2, 5))
-        return [step for step in steps if FIRST <= step < most] + ([most] if self.decisions else [])
+        return steps(FIRST, self.decisions or 10**9) + ([self.decisions] if self.decisions else [])
+
+
+def steps(first: int, end: float) -> list[int]:
+    """1, 2 and 5 times powers of ten, from `first` to below `end`."""
+    numbers = [digit * 10**power for power in range(12) for digit in (1, 2, 5)]
+    return [number for number in numbers if first <= number < end]
 
 
 TRACKS: Final = {

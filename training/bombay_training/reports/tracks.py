@@ -22,7 +22,7 @@ from bombay_env import checks
 from bombay_env.files.forms import Form, parse
 from bombay_env.files.reading import read_bytes
 from bombay_training import figures
-from bombay_training.learners.track import FIRST, RESULTS, TRACKS, area
+from bombay_training.learners.track import FIRST, RESULTS, TRACKS, area, steps
 from bombay_training.matches.intervals import CONFIDENCE, Estimate
 from bombay_training.matches.statistics import FaultCount, fault_note
 from bombay_training.rich_tables import interval, markdown_table
@@ -144,8 +144,7 @@ def _grid(entries: list[Entry]) -> list[int]:
     """The points of a curve: 1, 2 and 5 times powers of ten for which all seeds have snapshots before and after, and the last."""
     first = max(FIRST, *(entry.points[0].decisions for entry in entries))
     last = min(entry.points[-1].decisions for entry in entries)
-    steps = [digit * 10**power for power in range(12) for digit in (1, 2, 5)]
-    return [step for step in steps if first <= step < 0.99 * last] + [last]
+    return [*steps(first, 0.99 * last), last]
 
 
 def _scores(entry: Entry, at: list[int]) -> tuple[np.ndarray, np.ndarray]:

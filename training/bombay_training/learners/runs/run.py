@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Final, Protocol, Self
 import numpy as np
 
 from bombay_agents import Agent
+from bombay_agents.nets import tensor_files
 from bombay_agents.nets.files import about_games
 from bombay_env.checks import shown_path
 from bombay_env.files import atomic
@@ -311,10 +312,8 @@ class Run(abc.ABC):
             ValueError: the file cannot be read, is damaged, or belongs to another run.
         """
         counters, tensors = checkpoints.read(path, self.checkpoint_format, self.identity(), self.tensors())
-        try:
+        with tensor_files.naming(path):
             self.restore(counters, tensors)
-        except ValueError as error:
-            raise ValueError(f"{shown_path(path)}: {error}") from None
         self.clock.set(counters["elapsed"], counters["updates_done"])
         self.clock.decisions_done = int(self.totals()["decisions"])
 
