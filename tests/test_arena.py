@@ -327,7 +327,7 @@ def test_the_command_prints_and_saves_what_was_played_before_ctrl_c(monkeypatch,
     monkeypatch.setattr(StopsAfter, "calls", 0)
     monkeypatch.setattr(StopsAfter, "last", last)
     monkeypatch.setattr(playing, "WorkerPool", lambda *options: contextlib.nullcontext(Here()))
-    monkeypatch.setattr(playing, "prepare", lambda jobs, quiet: None)
+    monkeypatch.setattr(playing, "prepare", lambda jobs: None)
     (tmp_path / "rules.json").write_text('{"sets": 1, "turns_per_set": 2, "actions_per_turn": 2}')
     options = {"players": "2", "blocks": 5, "rules": tmp_path / "rules.json", "records": tmp_path / "r.jsonl"}
     with pytest.raises(KeyboardInterrupt):

@@ -145,7 +145,7 @@ def test_a_failing_victim_is_reported_before_there_is_a_folder(tmp_path):
         train(settings, tmp_path / "run")
     assert not (tmp_path / "run").exists()
     with pytest.raises(UserError, match=r"^agent 'test_best_response:Raising' with . players: it raised ZeroDivision"):
-        learn(BestResponseRun(settings), tmp_path / "run", quiet=True)
+        learn(BestResponseRun(settings), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 

@@ -113,7 +113,7 @@ def test_a_run_ends_normally_if_its_curve_cannot_be_drawn(tmp_path, monkeypatch)
 
 
 def test_the_bar_keeps_the_last_win_shares_and_fits_a_narrow_terminal():
-    bar = training.TrainingProgress(quiet=True)
+    bar = training.TrainingProgress()
     bar.update(0.5, {"decisions": 1_234_567, "seconds": 90, f"{run_files.AGAINST}planner-v1": 0.41})
     bar.update(0.6, {"decisions": 2_000_000, "seconds": 99, f"{run_files.AGAINST}greedy": 0.933})
     text = bar.bar.tasks[0].description

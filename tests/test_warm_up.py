@@ -14,6 +14,7 @@ import pytest
 from bombay_env import Game
 from bombay_env.jit import cache, kernels
 from bombay_training import warm_up
+from bombay_training.cli import output
 from bombay_training.cli.compiling import prepare
 from bombay_training.learners import best_response
 from bombay_training.learners.zero import ZeroSettings
@@ -85,7 +86,8 @@ def test_a_job_that_fails_is_named_and_does_no_harm_to_a_command(own_cache, capf
     ):
         with pytest.raises(RuntimeError, match=f"^play nobody could not be compiled: .*{message}"):
             compile_all([failing], 1, lambda _: None)
-    prepare([failing], quiet=True)
+    with output.reserved(json_wanted=True):
+        prepare([failing])
     assert not warm_up.done_file(failing).exists()
     assert capfd.readouterr().err == ""
 
@@ -127,7 +129,7 @@ JOBS = ("play planner-v1", "play greedy", "play random", "environments", "batche
 
 @needs_jit
 def test_after_warm_up_no_command_and_no_environment_compiles_anything(tmp_path):
-    prepare([job for job in all_jobs() if job.name in JOBS], quiet=True)
+    prepare([job for job in all_jobs() if job.name in JOBS])
     lines = ("simulate greedy planner-v1 random --games 2 --players 3 --out games.jsonl", "replay games.jsonl --show 1")
     assert names_compiled(COMMANDS + ENVIRONMENTS, *lines, cwd=tmp_path) == "compiled []"
 

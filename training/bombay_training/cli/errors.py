@@ -7,12 +7,10 @@ from typing import Final
 import typer
 
 from bombay_env import checks
+from bombay_training.extras import missing_extra
 
-MATCH_ERRORS: Final = (
-    OSError,
-    RuntimeError,
-    ValueError,
-)  # what a match raises when an agent or its process cannot play
+# Files, wrong values, agents and processes that cannot play, and data from which nothing can be estimated.
+ERRORS: Final = (OSError, ValueError, RuntimeError, ArithmeticError)
 
 
 class UserError(typer.BadParameter):
@@ -31,10 +29,20 @@ def message_of(error: Exception) -> str:
 
 
 @contextmanager
-def user_input(*kinds: type[Exception]) -> Iterator[None]:
-    """Turn an error of `kinds`, by default ValueError and OSError, into a `UserError` of one line."""
-    caught = kinds or (ValueError, OSError)
+def user_input() -> Iterator[None]:
+    """Turn one of `ERRORS` into a `UserError` of one line. The runner does so for all that a command does."""
     try:
         yield
-    except caught as error:
-        raise UserError(message_of(error)) from None
+    except (typer.Exit, typer.Abort):  # they are RuntimeErrors
+        raise
+    except ERRORS as error:
+        raise UserError(message_of(error)) from error
+
+
+@contextmanager
+def needs(extra: str, what: str) -> Iterator[None]:
+    """Turn an import that fails into a ValueError that says how to install the extra, which `what` needs."""
+    try:
+        yield
+    except ImportError as error:
+        raise ValueError(missing_extra(what, extra, error)) from None

@@ -9,7 +9,7 @@ from typing import Any
 
 from bombay_env import Game, checks
 from bombay_env.rules import MAX_PLAYERS, MIN_PLAYERS
-from bombay_training.extras import missing_extra
+from bombay_training.cli.errors import needs
 from bombay_training.variants import games_for
 
 
@@ -64,9 +64,7 @@ def check_spec_path(folder: Path) -> None:
 
 def analysis_module(name: str) -> Any:
     """A module that draws. It is imported only here, because no other command needs Matplotlib."""
-    try:
+    with needs("analysis", "this"):
         import matplotlib  # noqa: F401 - the modules import it only when they draw
 
         return importlib.import_module(f"bombay_training.{name}")
-    except ImportError as error:
-        raise ValueError(missing_extra("this", "analysis", error)) from None

@@ -8,10 +8,9 @@ output, progress and errors to standard error. Exit codes: 0 for success, 1 for 
 
 import os
 import sys
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from typer.core import TyperCommand
 from typer.exceptions import TyperException
 
 from bombay_env import __version__, checks
@@ -43,16 +42,6 @@ app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
 train = typer.Typer(no_args_is_help=True, help="Train an agent by self-play and compare it with reference agents.")
 board = typer.Typer(no_args_is_help=True, help="Make a board of your own, such as the printed one.")
 
-
-class Command(TyperCommand):
-    """A command to which standard output belongs."""
-
-    def invoke(self, ctx: Any) -> Any:
-        """Run it. What agents print goes to standard error."""
-        with output.reserved():
-            return super().invoke(ctx)
-
-
 COMMANDS = {
     "Games": (play, watch, simulate, replay, mcp),
     "Evaluation": (arena, gate, run, ratings, leaderboard, card, verify, audit, balance),
@@ -61,17 +50,17 @@ COMMANDS = {
 }
 for panel, commands in COMMANDS.items():
     for command in commands:
-        app.command(cls=Command, rich_help_panel=panel)(command)
+        app.command(rich_help_panel=panel)(command)
 app.add_typer(train, name="train", rich_help_panel="Training")
 app.add_typer(board, name="board", rich_help_panel="Games")
-board.command(cls=Command, short_help="Write a new board file with all sites.")(boards.new)
-board.command(cls=Command, short_help="Say whether a board file can be played.")(boards.check)
-board.command(cls=Command, short_help="Draw the trails in the browser.")(boards.draw)
+board.command(short_help="Write a new board file with all sites.")(boards.new)
+board.command(short_help="Say whether a board file can be played.")(boards.check)
+board.command(short_help="Draw the trails in the browser.")(boards.draw)
 own_commands = {"best-response": best_response}
 for name, settings in SETTINGS.items():
     command = own_commands.get(name) or command_of(settings)
-    train.command(name, cls=Command, short_help=(command.__doc__ or "").split("\n\n")[0])(command)
-train.command(cls=Command)(resume)
+    train.command(name, short_help=(command.__doc__ or "").split("\n\n")[0])(command)
+train.command()(resume)
 
 
 def _print_version(wanted: bool) -> None:

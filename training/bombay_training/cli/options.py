@@ -4,7 +4,7 @@ The parameters of a command are its options. That is why some commands have more
 """
 
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import typer
 
@@ -22,6 +22,22 @@ def complete_agent(incomplete: str) -> list[str]:
     return [name for name in agent_names() if name.startswith(incomplete)]
 
 
+def agents_argument(help: str) -> Any:
+    """An argument that names agents."""
+    return typer.Argument(help=help, autocompletion=complete_agent)
+
+
+def count(help: str) -> Any:
+    """An option for a number of games, deals or positions."""
+    return typer.Option(help=help, min=1, max=MAX_COUNT)
+
+
+def one_game(name: str, help: str, metavar: str | None = None) -> Any:
+    """An option for a game of a file, counted from 1."""
+    return typer.Option(name, help=f"{help}, counted from 1.", min=1, metavar=metavar)
+
+
+Agent = Annotated[str, agents_argument(f"{AGENT_HELP}.")]
 Players = Annotated[str, typer.Option(help="Numbers of players: 4, 2-5 or 2,4.", metavar="N")]
 PlayerCount = Annotated[
     int, typer.Option("--players", help="The number of players.", min=MIN_PLAYERS, max=MAX_PLAYERS, metavar="N")
@@ -61,6 +77,7 @@ StoreFolder = Annotated[
         help="A folder that keeps the results of all games; one that exists is continued. Needs the extra `data`.",
     ),
 ]
+RecordsFile = Annotated[Path, typer.Argument(help="A file of game records (.jsonl).", metavar="FILE")]
 GamesFolder = Annotated[
     Path,
     typer.Argument(

@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,6 +22,8 @@ from bombay_training.matches.table import LostGame
 from bombay_training.rich_tables import cell
 
 PIPE_WIDTH: Final = 1000  # more than any table needs: in files and pipes no cell is folded
+
+as_json: Final = ContextVar("as_json", default=False)  # whether results are JSON: then there is no progress
 
 # Without emoji: the name of an agent such as mine:Leaves is no picture.
 out = Console(width=None if sys.stdout.isatty() else PIPE_WIDTH, emoji=False)
@@ -49,19 +52,20 @@ def process_output() -> Iterator[None]:
 
 
 @contextmanager
-def reserved() -> Iterator[None]:
+def reserved(json_wanted: bool) -> Iterator[None]:
     """Meanwhile `out` prints to `sys.stdout` as it was, and `sys.stdout` is standard error."""
-    out.file = sys.stdout
+    out.file, before = sys.stdout, as_json.set(json_wanted)
     try:
         with redirect_stdout(sys.stderr):
             yield
     finally:
         out.file = None  # type: ignore[assignment]  # whatever sys.stdout is
+        as_json.reset(before)
 
 
-def show(data: dict[str, Any], tables: Sequence[Table], as_json: bool) -> None:
-    """Print the data as JSON, or the tables."""
-    if as_json:
+def show(data: dict[str, Any], tables: Sequence[Table]) -> None:
+    """Print the data if JSON is wanted, or else the tables."""
+    if as_json.get():
         print(json.dumps(data), file=out.file)
         return
     for table in tables:
@@ -69,8 +73,14 @@ def show(data: dict[str, Any], tables: Sequence[Table], as_json: bool) -> None:
 
 
 def say(*lines: str) -> None:
-    """Print plain lines on standard output, as they are."""
-    out.print(*lines, sep="\n", soft_wrap=True, markup=False, highlight=False)
+    """Print plain lines on standard output, as they are, unless JSON is wanted."""
+    if lines and not as_json.get():
+        out.print(*lines, sep="\n", soft_wrap=True, markup=False, highlight=False)
+
+
+def note(line: str) -> None:
+    """Print a plain line on standard error."""
+    err.print(cell(line), soft_wrap=True, highlight=False)
 
 
 def quantity(count: int, noun: str) -> str:
@@ -83,33 +93,32 @@ def description() -> TextColumn:
     return TextColumn("{task.description}", markup=False)
 
 
-def new_progress(*columns: ProgressColumn, quiet: bool, transient: bool = False) -> Progress:
-    """Bars on standard error, which are shown only in a terminal and unless `quiet`.
+def new_progress(*columns: ProgressColumn, transient: bool = False) -> Progress:
+    """Bars on standard error, which are shown only in a terminal, and not with JSON.
 
     Args:
         columns: of a bar.
-        quiet: whether to show none.
         transient: whether they vanish at the end.
     """
-    return Progress(*columns, console=err, transient=transient, disable=quiet or not err.is_terminal)
+    return Progress(*columns, console=err, transient=transient, disable=as_json.get() or not err.is_terminal)
 
 
 @contextmanager
-def progress_bar(unit: str, total: int, quiet: bool) -> Iterator[Callable[[float], None]]:
+def progress_bar(unit: str, total: int) -> Iterator[Callable[[float], None]]:
     """A bar, as `new_progress`, that vanishes at the end. Yields the function that advances it."""
     columns = (description(), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with new_progress(*columns, quiet=quiet, transient=True) as bar:
+    with new_progress(*columns, transient=True) as bar:
         task = bar.add_task(unit, total=total)
         yield lambda count: bar.advance(task, count)
 
 
 @contextmanager
-def working(what: str, quiet: bool) -> Iterator[Callable[[str], None]]:
+def working(what: str) -> Iterator[Callable[[str], None]]:
     """A line on standard error with what is being done, where no bar can tell how much is left. It vanishes at the end.
 
     It is shown as a bar is. Yields the function that changes the line.
     """
-    if quiet or not err.is_terminal:
+    if as_json.get() or not err.is_terminal:
         yield lambda text: None
         return
     with err.status(cell(what)) as status:
@@ -119,12 +128,11 @@ def working(what: str, quiet: bool) -> Iterator[Callable[[str], None]]:
 def note_changed(folder: Path) -> None:
     """Say on standard error which agents of a store have changed since its games."""
     for spec in read_provenance(folder).changed():
-        err.print(cell(f"{spec} has changed since its games in {folder}"), soft_wrap=True, highlight=False)
+        note(f"{spec} has changed since its games in {folder}")
 
 
 def report_faults(faults: Sequence[LostGame]) -> None:
     """Print the first fault of each agent on standard error."""
     for name in dict.fromkeys(fault.name for fault in faults):
         own = [fault for fault in faults if fault.name == name]
-        line = f"{name} lost {quantity(len(own), 'game')} by faults; the first: {own[0]}"
-        err.print(cell(line), soft_wrap=True, highlight=False)
+        note(f"{name} lost {quantity(len(own), 'game')} by faults; the first: {own[0]}")

@@ -1,32 +1,19 @@
 """`bombay arena`: matches between agents."""
 
-import contextlib
 import itertools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
 import typer
+from rich.table import Table
 
 from bombay_env import Game
-from bombay_env.record import Record, write_records
+from bombay_env.record import write_records
 from bombay_env.registry import canonical
-from bombay_training.cli import output, playing
-from bombay_training.cli.errors import user_input
+from bombay_training.cli import options, output, playing
 from bombay_training.cli.inputs import check_distinct, check_new_file, games_of
-from bombay_training.cli.options import (
-    AGENT_HELP,
-    MAX_COUNT,
-    BoardFile,
-    Json,
-    Players,
-    Processes,
-    RulesFile,
-    Seed,
-    StoreFolder,
-    TurnLimit,
-    complete_agent,
-)
+from bombay_training.cli.runner import Result, command
 from bombay_training.matches import statistics
 from bombay_training.matches.cells import Cell, Seating
 from bombay_training.matches.results import Match
@@ -35,51 +22,38 @@ from bombay_training.matches.spec import selections
 Format = Literal["1vrest", "2v2", "mixed"]
 TITLES: Final[dict[Format, str]] = {"1vrest": "one against the rest", "2v2": "two against two", "mixed": "all together"}
 
-Chosen = Annotated[
-    Format | None,
-    typer.Option(
-        "--format",
-        help="1vrest: each agent against copies of each other agent. 2v2: each pair of agents, 4 players, all 6 "
-        "seatings. mixed: all agents in one game; every selection of them if there are more agents than seats, "
-        "repeated if there are fewer. Default: 1vrest, and also mixed for three or more agents at three or more seats.",
-    ),
-]
+FORMAT = (
+    "1vrest: each agent against copies of each other agent. 2v2: each pair of agents, 4 players, all 6 "
+    "seatings. mixed: all agents in one game; every selection of them if there are more agents than seats, "
+    "repeated if there are fewer. Default: 1vrest, and also mixed for three or more agents at three or more seats."
+)
+AGAINST = "Play the agents only against copies of this one, one against the rest. Repeat the option for more opponents."
+SEATING = (
+    "all: each deal in every rotation of a circular order of the line-up, which is drawn for the deal. rotate: each "
+    "deal once, in an order of its own; the first agent sits one seat further on from deal to deal; --blocks counts games."
+)
+RECORDS = "A new .jsonl file for the records of all games."
 Against = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="Play the agents only against copies of this one, one against the rest. Repeat the option for more opponents.",
-        metavar="AGENT",
-        autocompletion=complete_agent,
-    ),
+    list[str] | None, typer.Option(help=AGAINST, metavar="AGENT", autocompletion=options.complete_agent)
 ]
-Seats = Annotated[
-    Literal["all", "rotate"],
-    typer.Option(
-        help="all: each deal in every rotation of a circular order of the line-up, which is drawn for the deal. rotate: each "
-        "deal once, in an order of its own; the first agent sits one seat further on from deal to deal; --blocks counts games."
-    ),
-]
-RecordsFile = Annotated[Path | None, typer.Option("--records", help="A new .jsonl file for the records of all games.")]
 
 
+@command
 def arena(
-    agents: Annotated[list[str], typer.Argument(help=f"The agents. {AGENT_HELP}.", autocompletion=complete_agent)],
-    players: Players = "4",
-    blocks: Annotated[
-        int, typer.Option(help="Deals; each is played with every agent in every seat.", min=1, max=MAX_COUNT)
-    ] = 100,
-    chosen: Chosen = None,
+    agents: Annotated[list[str], options.agents_argument(f"The agents. {options.AGENT_HELP}.")],
+    players: options.Players = "4",
+    blocks: Annotated[int, options.count("Deals; each is played with every agent in every seat.")] = 100,
+    chosen: Annotated[Format | None, typer.Option("--format", help=FORMAT)] = None,
     against: Against = None,
-    seating: Seats = "all",
-    seed: Seed = 0,
-    rules: RulesFile = None,
-    board: BoardFile = None,
-    processes: Processes = None,
-    turn_limit: TurnLimit = None,
-    out: StoreFolder = None,
-    records: RecordsFile = None,
-    as_json: Json = False,
-) -> None:
+    seating: Annotated[Literal["all", "rotate"], typer.Option(help=SEATING)] = "all",
+    seed: options.Seed = 0,
+    rules: options.RulesFile = None,
+    board: options.BoardFile = None,
+    processes: options.Processes = None,
+    turn_limit: options.TurnLimit = None,
+    out: options.StoreFolder = None,
+    records: Annotated[Path | None, typer.Option("--records", help=RECORDS)] = None,
+) -> Result:
     """Play agents against each other, each deal in several seatings, with confidence intervals over deals.
 
     An agent that raises, exceeds --turn-limit or plays an illegal action loses that game: its win share is 0 in all its
@@ -89,59 +63,45 @@ def arena(
     Ctrl-C ends the play (exit code 130): the results are those of the first deals that were finished. If an agent
     cannot play on, likewise. The JSON object then says "stopped": true. The folder given with --out keeps all finished games.
     """
-    with user_input():
-        games = games_of(players, rules, board)
-        agents, against = ([canonical(spec) for spec in specs] for specs in (agents, against or []))
-        _check(agents, games, chosen, players, against)
-        check_new_file(records, "--records")
-        cells = [
-            Cell(
-                game,
-                lineup,
-                blocks,
-                seed,
-                Seating.PAIRS if kind == "2v2" else Seating(seating),
-                kind,
-                records=records is not None,
-            )
-            for game in games
-            for kind, lineup in _lineups(agents, game.num_players, chosen, against)
-        ]
-    with contextlib.ExitStack() as stack:
-        store = stack.enter_context(playing.open_store(out))
-        playing.compile_for(cells, board, as_json)
-        pool = stack.enter_context(playing.open_engine("local", None, processes, turn_limit))
-        matches, ended = playing.play(cells, store, pool, as_json)
-        if matches:
-            _print(matches, records, ended is not None, as_json)  # before records that cannot be written
-            _save(matches, records, as_json)
-    if ended is not None:
-        playing.print_stopped(matches, cells)
-        raise ended
-
-
-def _save(matches: list[Match], path: Path | None, as_json: bool) -> None:
-    if path:
-        kept: list[Record] = [record for match in matches for record in match.records]
-        with user_input():
-            count = write_records(path, kept)
-        if not as_json:
-            output.say(f"written to {path}: {output.quantity(count, 'record')}")
-
-
-def _print(matches: list[Match], records: Path | None, stopped: bool, as_json: bool) -> None:
+    games = games_of(players, rules, board)
+    agents, against = ([canonical(spec) for spec in specs] for specs in (agents, against or []))
+    _check(agents, games, chosen, players, against)
+    check_new_file(records, "--records")
+    cells = [
+        Cell(
+            game,
+            lineup,
+            blocks,
+            seed,
+            Seating.PAIRS if kind == "2v2" else Seating(seating),
+            kind,
+            records=bool(records),
+        )
+        for game in games
+        for kind, lineup in _lineups(agents, game.num_players, chosen, against)
+    ]
+    with playing.open_store(out) as store, playing.open_engine(processes=processes, turn_limit=turn_limit) as engine:
+        played = playing.play(cells, store, engine, board)
     data = {
         "command": "arena",
-        "matches": [statistics.summary(match) for match in matches],
+        "matches": [statistics.summary(match) for match in played.matches],
         "records": str(records) if records else None,
-        "stopped": stopped,
+        "stopped": played.ended is not None,
     }
+
+    def save_and_end() -> Iterator[str]:
+        if records:
+            count = write_records(records, [record for match in played.matches for record in match.records])
+            yield f"written to {records}: {output.quantity(count, 'record')}"
+        played.end_if_stopped()
+
+    return Result(data, _tables(played.matches), faults=played.faults, then=save_and_end)
+
+
+def _tables(matches: list[Match]) -> list[Table]:
     by_kind = {kind: [match for match in matches if match.format == kind] for kind in TITLES}
-    tables = [
-        statistics.results_table(found, TITLES[kind], output.out.width) for kind, found in by_kind.items() if found
-    ]
-    output.show(data, tables, as_json)
-    output.report_faults([fault for match in matches for fault in match.faults])
+    width = output.out.width
+    return [statistics.results_table(found, TITLES[kind], width) for kind, found in by_kind.items() if found]
 
 
 def _check(agents: list[str], games: list[Game], chosen: Format | None, players: str, against: list[str]) -> None:

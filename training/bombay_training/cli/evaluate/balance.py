@@ -1,6 +1,5 @@
 """`bombay balance`: is the game fair to every seat."""
 
-import functools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -9,24 +8,14 @@ import typer
 
 import bombay_agents
 from bombay_env import Game, Rules, checks
-from bombay_env.agent import AgentFault, check_plays
+from bombay_env.agent import check_plays
 from bombay_env.checks import MAX_SEED
 from bombay_env.files.forms import check
-from bombay_training.cli import output, playing
-from bombay_training.cli.errors import user_input
+from bombay_training.cli import options, output, playing
 from bombay_training.cli.inputs import analysis_module, games_of, player_counts
 from bombay_training.cli.learn.training import learn_or_continue
-from bombay_training.cli.options import (
-    MAX_COUNT,
-    Address,
-    BoardFile,
-    EngineName,
-    Json,
-    Players,
-    Processes,
-    RulesFile,
-    complete_agent,
-)
+from bombay_training.cli.options import MAX_COUNT
+from bombay_training.cli.runner import Result, command
 from bombay_training.matches.cells import Cell
 from bombay_training.matches.results import Match
 from bombay_training.reports.balance import plan as plans
@@ -37,71 +26,51 @@ OWN_GAMES: Final = 20_000  # of each agent in a study of one's own
 TIERS: Final = ("greedy", "planner-v1", "zero:rounds=0,force=true")
 STRONG: Final = ("zero", "zero-search", "champion")  # names of strong agents
 
-StudyFile = Annotated[
-    Path | None, typer.Argument(help="A study of balance (TOML). Default: the project's own.", show_default=False)
-]
-Quick = Annotated[bool, typer.Option("--quick", help="The project's small study, for a first look.")]
+STUDY = "A study of balance (TOML). Default: the project's own."
+TIER = (
+    "A study of your own: an agent that plays every seat, and the number of its games if not --games. Repeat the "
+    f"option for more agents. Default: {', '.join(TIERS)}."
+)
+VARY = (
+    "In a study of your own: also play the same deals with a field of Rules changed, as in toll=0,2 or "
+    "starting_rupees.last=2,3 or starting_rupees.last+1 or starting_rupees=[1,2,2,2], or with several changed together, "
+    "as in toll=0;palaces=6. Each changed game has a verdict of its own. Repeat the option for more changes."
+)
+RETRAIN = (
+    f"With --vary and --out: let {retraining.SEEDS} nets learn each changed rule, and as many the given rules, for "
+    f"{retraining.MINUTES:g} minutes each."
+)
+OUT = (
+    "A folder for the results of all games and for report.html, report.md and report.json; one that exists is "
+    "continued. Needs the extra `data`."
+)
 Tiers = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="A study of your own: an agent that plays every seat, and the number of its games if not --games. Repeat the "
-        f"option for more agents. Default: {', '.join(TIERS)}.",
-        metavar="SPEC[@GAMES]",
-        autocompletion=complete_agent,
-    ),
+    list[str] | None, typer.Option(help=TIER, metavar="SPEC[@GAMES]", autocompletion=options.complete_agent)
 ]
-Games = Annotated[
-    int | None,
-    typer.Option(
-        help=f"In a study of your own: deals, each played once. Default: {OWN_GAMES}.",
-        min=1,
-        max=MAX_COUNT,
-    ),
-]
-Vary = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="In a study of your own: also play the same deals with a field of Rules changed, as in toll=0,2 or "
-        "starting_rupees.last=2,3 or starting_rupees.last+1 or starting_rupees=[1,2,2,2], or with several changed together, "
-        "as in toll=0;palaces=6. Each changed game has a verdict of its own. Repeat the option for more changes.",
-        metavar="FIELD[.INDEX]=V1,V2 or FIELD[.INDEX]+N",
-    ),
-]
-Retrain = Annotated[
-    bool,
-    typer.Option(
-        "--retrain",
-        help=f"With --vary and --out: let {retraining.SEEDS} nets learn each changed rule, and as many the given rules, for "
-        f"{retraining.MINUTES:g} minutes each.",
-    ),
+Vary = Annotated[list[str] | None, typer.Option(help=VARY, metavar="FIELD[.INDEX]=V1,V2 or FIELD[.INDEX]+N")]
+OwnGames = Annotated[
+    int | None, options.count(f"In a study of your own: deals, each played once. Default: {OWN_GAMES}.")
 ]
 OwnSeed = Annotated[int | None, typer.Option(help="The seed of a study of your own. Default: 0.", min=0, max=MAX_SEED)]
-ReportFolder = Annotated[
-    Path | None,
-    typer.Option(
-        help="A folder for the results of all games and for report.html, report.md and report.json; one that exists is "
-        "continued. Needs the extra `data`."
-    ),
-]
 
 
+@command
 def balance(
-    study: StudyFile = None,
-    quick: Quick = False,
+    study: Annotated[Path | None, typer.Argument(help=STUDY, show_default=False)] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="The project's small study, for a first look.")] = False,
     tier: Tiers = None,
-    players: Players = "2-5",
-    games: Games = None,
+    players: options.Players = "2-5",
+    games: OwnGames = None,
     vary: Vary = None,
-    retrain: Retrain = False,
+    retrain: Annotated[bool, typer.Option("--retrain", help=RETRAIN)] = False,
     seed: OwnSeed = None,
-    rules: RulesFile = None,
-    board: BoardFile = None,
-    processes: Processes = None,
-    engine: EngineName = "local",
-    address: Address = None,
-    out: ReportFolder = None,
-    as_json: Json = False,
-) -> None:
+    rules: options.RulesFile = None,
+    board: options.BoardFile = None,
+    processes: options.Processes = None,
+    engine: options.EngineName = "local",
+    address: options.Address = None,
+    out: Annotated[Path | None, typer.Option(help=OUT)] = None,
+) -> Result:
     """Study whether the game is fair to every seat: one agent plays all seats, and every rupee is accounted for.
 
     It plays a study from a file: verdicts, other boards, other starting rupees, changed rules. The project's own takes half an
@@ -110,41 +79,34 @@ def balance(
 
     With --out, every finished game is kept, and the same command continues a study that was stopped.
     """
-    with user_input():
-        if retrain and not (vary and out):
-            raise ValueError("--retrain is for --vary, and needs a folder: name one with --out")
-        if tier or vary or rules or board or games is not None:
-            if quick or study:
-                raise ValueError(
-                    "--quick and the file of a study are not for --tier, --games, --vary, --rules and --board"
-                )
-            variants, seed = games_of(players, rules, board), seed or 0
-            planned, notes = own_study(variants, tier or [], games or OWN_GAMES, vary or [])
-        else:
-            planned, notes = _study(study, quick, seed), []
-            variants = _variants(planned, players)
-        studies, pages = (analysis_module(f"reports.balance.{name}") for name in ("study", "page"))
+    if retrain and not (vary and out):
+        raise ValueError("--retrain is for --vary, and needs a folder: name one with --out")
+    if tier or vary or rules or board or games is not None:
+        if quick or study:
+            raise ValueError("--quick and the file of a study are not for --tier, --games, --vary, --rules and --board")
+        variants, seed = games_of(players, rules, board), seed or 0
+        planned, notes = own_study(variants, tier or [], games or OWN_GAMES, vary or [])
+    else:
+        planned, notes = _study(study, quick, seed), []
+        variants = _variants(planned, players)
+    studies, pages = (analysis_module(f"reports.balance.{name}") for name in ("study", "page"))
     with playing.open_store(out) as store, playing.open_engine(engine, address, processes) as made:
 
         def play(part: str, cells: Sequence[Cell]) -> list[Match]:
-            matches, ended = playing.play(cells, store, made, as_json, f"{part}: games")
-            if ended is not None:
-                playing.print_stopped(matches, cells)
-                raise ended
-            output.report_faults([fault for match in matches for fault in match.faults])
-            return matches
+            played = playing.play(cells, store, made, board, f"{part}: games")
+            played.end_if_stopped()
+            output.report_faults(played.faults)
+            return played.matches
 
-        with user_input(AgentFault, ValueError, OSError):
-            data = studies.play_study(planned, variants, play, seed, notes)
-            if retrain and out:
-                settings, learn = plans.plan(planned, variants)[0], functools.partial(learn_or_continue, quiet=as_json)
-                folder, deals = out / "retrained", data["seed"]
-                data["retrained"] = retraining.play_retrained(settings, folder, board, deals, learn, play)
-            if out:
-                pages.write_report(out, data)
-        output.show(data, pages.tables(data), as_json)
-        if not as_json:
-            output.say(*data["notes"], *([f"The report is in {out / 'report.html'}"] if out else []))
+        data = studies.play_study(planned, variants, play, seed, notes)
+        if retrain and out:
+            settings, _ = plans.plan(planned, variants)
+            folder, deals = out / "retrained", data["seed"]
+            data["retrained"] = retraining.play_retrained(settings, folder, board, deals, learn_or_continue, play)
+        if out:
+            pages.write_report(out, data)
+    written = [f"The report is in {out / 'report.html'}"] if out else []
+    return Result(data, pages.tables(data), [*data["notes"], *written])
 
 
 def _study(study: Path | None, quick: bool, seed: int | None) -> plans.Study:

@@ -7,25 +7,21 @@ import typer
 from rich.table import Table
 
 from bombay_training.cli import output
-from bombay_training.cli.errors import user_input
-from bombay_training.cli.options import GamesFolder, Json
+from bombay_training.cli.options import GamesFolder
+from bombay_training.cli.runner import Result, command
 from bombay_training.matches import statistics
 from bombay_training.matches.published import LEAGUE, anchors_of
 from bombay_training.matches.store import read_matches
 from bombay_training.rich_tables import cell, fitting_table, interval
 
+MODEL = "wins: a conditional logit of win shares. orders: Plackett and Luce's model of all places."
 
+
+@command
 def ratings(
     folder: GamesFolder = LEAGUE,
-    explained: Annotated[
-        Literal["wins", "orders"],
-        typer.Option(
-            "--model",
-            help="wins: a conditional logit of win shares. orders: Plackett and Luce's model of all places.",
-        ),
-    ] = "wins",
-    as_json: Json = False,
-) -> None:
+    explained: Annotated[Literal["wins", "orders"], typer.Option("--model", help=MODEL)] = "wins",
+) -> Result:
     """Rate the agents of a store at each number of players, with effects of seats and intervals over deals.
 
     An agent that lost more than 1 % of its games by faults is not rated, and games with it are left out.
@@ -38,13 +34,12 @@ def ratings(
     from bombay_training.evaluation import choice_models  # here: SciPy takes a second to import
     from bombay_training.evaluation import ratings as module
 
-    with user_input():
-        matches, anchors = read_matches(folder), anchors_of(folder)
-        games = sorted({match.game: None for match in matches}, key=lambda game: game.num_players)
-        groups = [[match for match in matches if match.game == game] for game in games]
-        model = choice_models.Model(explained)
-        output.note_changed(folder)
-        rated = [(module.rate(group, model, anchors), module.check_cells(group)) for group in groups]
+    matches, anchors = read_matches(folder), anchors_of(folder)
+    games = sorted({match.game: None for match in matches}, key=lambda game: game.num_players)
+    groups = [[match for match in matches if match.game == game] for game in games]
+    model = choice_models.Model(explained)
+    output.note_changed(folder)
+    rated = [(module.rate(group, model, anchors), module.check_cells(group)) for group in groups]
     data: dict[str, Any] = {
         "command": "ratings",
         "model": explained,
@@ -64,7 +59,7 @@ def ratings(
             for game, (found, fit) in zip(games, rated, strict=True)
         ],
     }
-    output.show(data, [_table(part) for part in data["counts"]], as_json)
+    return Result(data, [_table(part) for part in data["counts"]])
 
 
 def _table(part: dict[str, Any]) -> Table:

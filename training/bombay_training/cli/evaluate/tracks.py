@@ -5,30 +5,24 @@ from typing import Annotated
 
 import typer
 
-from bombay_training.cli import output
-from bombay_training.cli.errors import user_input
 from bombay_training.cli.inputs import analysis_module, check_new_file
-from bombay_training.cli.options import Json
+from bombay_training.cli.runner import Result, command
+
+ENTRIES = "Folders of `bombay track`, or their files track.json."
 
 
+@command
 def tracks(
-    entries: Annotated[
-        list[Path], typer.Argument(help="Folders of `bombay track`, or their files track.json.", metavar="ENTRY...")
-    ],
+    entries: Annotated[list[Path], typer.Argument(help=ENTRIES, metavar="ENTRY...")],
     out: Annotated[Path | None, typer.Option(help="A new file for a picture of the curves (PNG).")] = None,
-    as_json: Json = False,
-) -> None:
+) -> Result:
     """Summarise entries of tracks by learner, with intervals over seeds and deals, and draw their curves.
 
     The curve of a learner is the interquartile mean of its scores over seeds, opponents and numbers of players.
     """
-    with user_input():
-        module = analysis_module("reports.tracks")
-        check_new_file(out)
-        curves = module.summary(module.read_entries(entries))
-        if out is not None:
-            module.figures.save_png(module.draw(curves), out)
-    if as_json:
-        output.show({"command": "tracks", "curves": curves}, [], as_json)
-    else:
-        output.say(module.table(curves))
+    module = analysis_module("reports.tracks")
+    check_new_file(out)
+    curves = module.summary(module.read_entries(entries))
+    if out is not None:
+        module.figures.save_png(module.draw(curves), out)
+    return Result({"command": "tracks", "curves": curves}, lines=[module.table(curves)])

@@ -9,75 +9,67 @@ from bombay_env import Board, Game
 from bombay_env.board import BoardError, SiteKind
 from bombay_env.files import atomic
 from bombay_env.render import svg
-from bombay_training.cli.errors import user_input
+from bombay_training.cli import options
+from bombay_training.cli.errors import needs
 from bombay_training.cli.inputs import check_new_file
-from bombay_training.cli.options import Host, Json, Port, Remote
-from bombay_training.cli.output import say, show
-from bombay_training.extras import missing_extra
+from bombay_training.cli.output import say
+from bombay_training.cli.runner import Result, command
 from bombay_training.play.draft import Draft
 from bombay_training.rich_tables import cell, new_table
 
 BoardPath = Annotated[Path, typer.Argument(help="A board file (TOML).", metavar="FILE")]
 
+PICTURE = "Only write a picture of the board, with an example deal, to a new .svg file."
 
+
+@command
 def new(
     path: BoardPath,
     trails: Annotated[bool, typer.Option("--trails", help="Keep the trails of the packaged board.")] = False,
 ) -> None:
     """Write a new board file with all sites of the game and no trails; `bombay board draw` draws these."""
-    with user_input():
-        check_new_file(path, option="")
-        Draft.of_board(Board.load(), _board_name(path), trails).write(path)
+    check_new_file(path, option="")
+    Draft.of_board(Board.load(), _board_name(path), trails).write(path)
     say(f"{path} has all sites. Draw the trails with: bombay board draw {path}")
 
 
-def check(path: BoardPath, as_json: Json = False) -> None:
+@command
+def check(path: BoardPath) -> Result:
     """Say whether a board file can be played, and what it holds."""
-    with user_input():
-        board = Board.load(path)
+    board = Board.load(path)
     near = {site.name: sum(site.name in trail for trail in board.trails) for site in board.sites}
-    rows: list[dict[str, Any]] = [
-        {
-            "kind": kind.label,
-            "sites": [site.name for site in board.sites if site.kind == kind],
-            "trails": sum(near[site.name] for site in board.sites if site.kind == kind),
-        }
-        for kind in SiteKind
-    ]
-    table = new_table(
-        f"{board.name}: valid, {board.num_sites} sites, {len(board.trails)} trails", ["kind", "sites", "trails"]
-    )
+    rows: list[dict[str, Any]] = []
+    for kind in SiteKind:
+        sites = [site.name for site in board.sites if site.kind == kind]
+        rows.append({"kind": kind.label, "sites": sites, "trails": sum(near[name] for name in sites)})
+    title = f"{board.name}: valid, {board.num_sites} sites, {len(board.trails)} trails"
+    table = new_table(title, ["kind", "sites", "trails"])
     for row in rows:
         table.add_row(row["kind"], cell(" ".join(row["sites"])), str(row["trails"]))
-    show({"command": "board check", "name": board.name, "trails": len(board.trails), "kinds": rows}, [table], as_json)
+    return Result({"command": "board check", "name": board.name, "trails": len(board.trails), "kinds": rows}, [table])
 
 
+@command
 def draw(
     path: BoardPath,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", help="Only write a picture of the board, with an example deal, to a new .svg file."),
-    ] = None,
-    host: Host = "127.0.0.1",
-    port: Port = 0,
-    remote: Remote = False,
+    out: Annotated[Path | None, typer.Option("--out", help=PICTURE)] = None,
+    host: options.Host = "127.0.0.1",
+    port: options.Port = 0,
+    remote: options.Remote = False,
 ) -> None:
     """Draw trails in the browser, by clicking on sites, and save them to the file."""
-    with user_input():
-        if out is not None:
-            check_new_file(out)
-            game = Game(board=Board.load(path))
-            atomic.write_bytes(out, svg.draw(game, game.new_states([0])).encode())
-            say(f"The picture is in {out}")
-            return
-        try:
-            from bombay_training.play.web import server
-            from bombay_training.play.web.board_app import BoardApp
-            from bombay_training.play.web.worker import Worker
-        except ImportError as error:
-            raise ValueError(missing_extra("bombay board draw", "play", error)) from None
-        app = BoardApp(path)
-        listening = server.bind(host, port, remote)
+    if out is not None:
+        check_new_file(out)
+        game = Game(board=Board.load(path))
+        atomic.write_bytes(out, svg.draw(game, game.new_states([0])).encode())
+        say(f"The picture is in {out}")
+        return
+    with needs("play", "bombay board draw"):
+        from bombay_training.play.web import server
+        from bombay_training.play.web.board_app import BoardApp
+        from bombay_training.play.web.worker import Worker
+    app = BoardApp(path)
+    listening = server.bind(host, port, remote)
     server.serve(listening, host, app.application, Worker(), say)
 
 

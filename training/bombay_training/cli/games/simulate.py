@@ -16,17 +16,26 @@ from bombay_env.envs.common import OBSERVATION_MODES
 from bombay_env.record import Record, write_records
 from bombay_env.rewards import REWARDS
 from bombay_training import warm_up
+from bombay_training.cli import options
 from bombay_training.cli.compiling import prepare
-from bombay_training.cli.errors import MATCH_ERRORS, user_input
+from bombay_training.cli.errors import needs
 from bombay_training.cli.inputs import check_new_file, games_of
-from bombay_training.cli.options import MAX_COUNT, BoardFile, Json, Players, RulesFile, Seed, complete_agent
-from bombay_training.cli.output import progress_bar, quantity, report_faults, say, show
+from bombay_training.cli.output import progress_bar, quantity
+from bombay_training.cli.runner import Result, command
 from bombay_training.datasets.decisions import View, all_decisions
 from bombay_training.evaluation import arena as arenas
-from bombay_training.extras import missing_extra
 from bombay_training.matches import statistics
 from bombay_training.matches.table import LostGame
 from bombay_training.rich_tables import cell, new_table
+
+AGENTS = "Agents in seat order, repeated to fill all seats. Default: random."
+OUT = "A new file for all games; for minari a new folder, such as planner-v0."
+FORMAT = (
+    "What --out holds. records: one JSON object a line, for replay and watch. parquet: a row for each decision. "
+    "minari: a dataset with an episode for each seat of each game."
+)
+MODE = f"What seats see in a dataset: {' or '.join(OBSERVATION_MODES)}."
+REWARD = f"The reward in a dataset: {', '.join(REWARDS)}."
 
 Writer = Callable[[Path, Iterable[Record]], str]  # writes records to a path, and says what is there now
 
@@ -39,44 +48,27 @@ class Format(enum.StrEnum):
     MINARI = "minari"
 
 
+@command
 def simulate(
-    agents: Annotated[
-        list[str] | None,
-        typer.Argument(
-            help="Agents in seat order, repeated to fill all seats. Default: random.", autocompletion=complete_agent
-        ),
-    ] = None,
-    players: Players = "4",
-    games: Annotated[int, typer.Option(help="Games for each number of players.", min=1, max=MAX_COUNT)] = 100,
-    seed: Seed = 0,
-    rules: RulesFile = None,
-    board: BoardFile = None,
-    out: Annotated[
-        Path | None, typer.Option(help="A new file for all games; for minari a new folder, such as planner-v0.")
-    ] = None,
-    form: Annotated[
-        Format,
-        typer.Option(
-            "--format",
-            help="What --out holds. records: one JSON object a line, for replay and watch. parquet: a row for each decision. "
-            "minari: a dataset with an episode for each seat of each game.",
-        ),
-    ] = Format.RECORDS,
-    observation_mode: Annotated[
-        str, typer.Option(help=f"What seats see in a dataset: {' or '.join(OBSERVATION_MODES)}.")
-    ] = OBSERVATION_MODES[0],
-    reward: Annotated[str, typer.Option(help=f"The reward in a dataset: {', '.join(REWARDS)}.")] = REWARDS[0],
-    as_json: Json = False,
-) -> None:
+    agents: Annotated[list[str] | None, options.agents_argument(AGENTS)] = None,
+    players: options.Players = "4",
+    games: Annotated[int, options.count("Games for each number of players.")] = 100,
+    seed: options.Seed = 0,
+    rules: options.RulesFile = None,
+    board: options.BoardFile = None,
+    out: Annotated[Path | None, typer.Option(help=OUT)] = None,
+    form: Annotated[Format, typer.Option("--format", help=FORMAT)] = Format.RECORDS,
+    observation_mode: Annotated[str, typer.Option(help=MODE)] = OBSERVATION_MODES[0],
+    reward: Annotated[str, typer.Option(help=REWARD)] = REWARDS[0],
+) -> Result:
     """Play games with fixed seats and show the results of each seat."""
-    with user_input():
-        variants = games_of(players, rules, board)
-        made = _made(agents or ["random"], variants)
-        write = _writer(form, variants, View(observation_mode, reward), out)
-        check_new_file(out)
-    prepare(warm_up.jobs_of_agents(agents or ["random"], board), as_json)
+    variants = games_of(players, rules, board)
+    made = _made(agents or ["random"], variants)
+    write = _writer(form, variants, View(observation_mode, reward), out)
+    check_new_file(out)
+    prepare(warm_up.jobs_of_agents(agents or ["random"], board))
     records: list[Record] | None = [] if out else None
-    rows, faults = _play(variants, made, games, seed, records, as_json)
+    rows, faults = _play(variants, made, games, seed, records)
     data = {
         "command": "simulate",
         "games": games,
@@ -85,13 +77,14 @@ def simulate(
         "faults": [str(fault) for fault in faults[: statistics.MAX_FAULTS]],
         "records": str(out) if out else None,
     }
-    show(data, [_table(rows)], as_json)  # first, so that they are not lost if the records cannot be written
-    report_faults(faults)
-    if out and records is not None:
-        with user_input(), progress_bar("games to write", len(records), as_json) as advance:
-            written = write(out, _counted(records, advance))
-        if not as_json:
-            say(f"written to {out}: {written}")
+
+    def save() -> Iterator[str]:
+        if out and records is not None:
+            with progress_bar("games to write", len(records)) as advance:
+                written = write(out, _counted(records, advance))
+            yield f"written to {out}: {written}"
+
+    return Result(data, [_table(rows)], faults=faults, then=save)
 
 
 def _writer(form: Format, variants: list[Game], view: View, out: Path | None) -> Writer:
@@ -108,7 +101,7 @@ def _writer(form: Format, variants: list[Game], view: View, out: Path | None) ->
         return lambda path, records: quantity(write_records(path, records), "record")
     if out is None:
         raise ValueError(f"--format {form} needs --out")
-    try:
+    with needs("data", f"--format {form}"):
         if form == Format.PARQUET:
             from bombay_training.datasets import parquet
 
@@ -116,8 +109,6 @@ def _writer(form: Format, variants: list[Game], view: View, out: Path | None) ->
                 parquet.write(path, all_decisions(records, view), variants, view), "decision"
             )
         from bombay_training.datasets import minari
-    except ImportError as error:
-        raise ValueError(missing_extra(f"--format {form}", "data", error)) from None
     if len(variants) > 1:
         raise ValueError("a Minari dataset is of one environment; give one number of players")
     minari.check_name(out)
@@ -145,17 +136,16 @@ def _made(specs: list[str], variants: list[Game]) -> list[Agent]:
 
 
 def _play(
-    variants: list[Game], made: list[Agent], games: int, seed: int, records: list[Record] | None, quiet: bool
+    variants: list[Game], made: list[Agent], games: int, seed: int, records: list[Record] | None
 ) -> tuple[list[dict[str, Any]], list[LostGame]]:
     """Play all games. Returns a row for each seat, and the faults."""
     rows: list[dict[str, Any]] = []
     faults: list[LostGame] = []
-    with progress_bar("games", games * len(variants), quiet) as advance:
+    with progress_bar("games", games * len(variants)) as advance:
         for game in variants:
             lineup = [made[seat % len(made)] for seat in range(game.num_players)]
             start = time.perf_counter()
-            with user_input(*MATCH_ERRORS):
-                match = arenas.run_fixed_seats(game, lineup, games, seed, progress=advance, records=records)
+            match = arenas.run_fixed_seats(game, lineup, games, seed, progress=advance, records=records)
             seconds = round(time.perf_counter() - start, 3)
             rows += [{"players": game.num_players, "seconds": seconds, **row} for row in statistics.seat_rows(match)]
             faults += match.faults

@@ -5,7 +5,6 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from bombay_training.cli.errors import user_input
 from bombay_training.cli.learn.options import options_of, settings_from
 from bombay_training.cli.learn.training import (
     LOOKING_AHEAD,
@@ -13,11 +12,12 @@ from bombay_training.cli.learn.training import (
     Blocks,
     RunFolder,
     closing_matches,
-    finish,
+    closing_table,
     learn,
     new_folder,
 )
-from bombay_training.cli.options import AGENT_HELP, BoardFile, Json, Players, complete_agent
+from bombay_training.cli.options import AGENT_HELP, BoardFile, Players, complete_agent
+from bombay_training.cli.runner import Result, command
 from bombay_training.learners import best_response as learner
 from bombay_training.learners.runs import Run
 from bombay_training.matches import statistics
@@ -26,22 +26,20 @@ RESPONSE_BLOCKS: Final = 100  # deals for each row of the closing table, in whic
 AGENTS: Final = {"new agent": POLICY, "new agent, 150 nodes": LOOKING_AHEAD}
 
 
+VICTIM: Final = f"The frozen agent to respond to. {AGENT_HELP}."
+
+
 @options_of(learner.BestResponseSettings)
+@command
 def best_response(
     context: typer.Context,
-    victim: Annotated[
-        str,
-        typer.Option(
-            help=f"The frozen agent to respond to. {AGENT_HELP}.", metavar="AGENT", autocompletion=complete_agent
-        ),
-    ],
+    victim: Annotated[str, typer.Option(help=VICTIM, metavar="AGENT", autocompletion=complete_agent)],
     players: Players = "2-5",
     board: BoardFile = None,
     out: RunFolder = None,
     blocks: Blocks = RESPONSE_BLOCKS,
-    as_json: Json = False,
     **options: Any,
-) -> None:
+) -> Result:
     """Train a best response by `zero` to copies of a frozen agent, to find out how exploitable it is.
 
     By default it starts from the victim's weights if that is a value net, else from those of `zero`, with the widths of that net.
@@ -50,21 +48,19 @@ def best_response(
     """
     sources = {name: context.get_parameter_source(name) for name in options}
     given = {name: options[name] for name, source in sources.items() if source and source.name != "DEFAULT"}
-    with user_input():
-        settings = learner.settings_for(victim, **settings_from(given, players, board))
-        run = learner.BestResponseRun(settings)
-        folder = new_folder(out, settings.learner)
-    respond_and_evaluate(run, folder, blocks, as_json)
+    settings = learner.settings_for(victim, **settings_from(given, players, board))
+    run = learner.BestResponseRun(settings)
+    return respond_and_evaluate(run, new_folder(out, settings.learner), blocks)
 
 
-def respond_and_evaluate(run: Run, folder: Path, blocks: int, as_json: bool) -> None:
+def respond_and_evaluate(run: Run, folder: Path, blocks: int) -> Result:
     """Run the training and end with the table against the victim."""
-    path, summary = learn(run, folder, as_json)
-    settings = run.settings
-    matches, data = closing_matches(path, [settings.victim], settings, blocks, as_json, AGENTS)
-    data |= {"victim": settings.victim, **learner.budgets(path, settings.victim)}
-    title = f"best response to copies of {settings.victim} after {summary}"
-    finish(path, settings, matches, data, title, [_budget(data)], as_json)
+    path, summary = learn(run, folder)
+    victim = run.settings.victim
+    matches = closing_matches(path, [victim], run.settings, blocks, AGENTS)
+    about = {"victim": victim, **learner.budgets(path, victim)}
+    title = f"best response to copies of {victim} after {summary}"
+    return closing_table(path, run.settings, matches, title, about, [_budget(about)])
 
 
 def new_response(victim: str, players: tuple[int, ...], minutes: float) -> tuple[Run, Path]:
@@ -73,10 +69,10 @@ def new_response(victim: str, players: tuple[int, ...], minutes: float) -> tuple
     return learner.BestResponseRun(settings), new_folder(None, settings.learner)
 
 
-def learn_response(run: Run, folder: Path, victim: str, quiet: bool) -> list[dict[str, Any]]:
+def learn_response(run: Run, folder: Path, victim: str) -> list[dict[str, Any]]:
     """Train a best response. Returns its win shares against copies of the victim, as plain JSON types."""
-    path, _ = learn(run, folder, quiet)
-    matches, _ = closing_matches(path, [victim], run.settings, RESPONSE_BLOCKS, quiet, AGENTS)
+    path, _ = learn(run, folder)
+    matches = closing_matches(path, [victim], run.settings, RESPONSE_BLOCKS, AGENTS)
     return [
         {
             "players": match.game.num_players,

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
-from bombay_training.cli.errors import user_input
 from bombay_training.cli.learn.options import options_of, settings_from
 from bombay_training.cli.learn.training import BLOCKS, Blocks, RunFolder, new_folder, train_and_evaluate
-from bombay_training.cli.options import BoardFile, Json, Players
+from bombay_training.cli.options import BoardFile, Players
+from bombay_training.cli.runner import Result, command
 from bombay_training.learners.runs.settings import RunSettings
 from bombay_training.learners.train import run_class
 
@@ -15,18 +15,16 @@ def command_of(settings_class: type[RunSettings]) -> Callable[..., None]:
     """The command that trains by these settings."""
 
     @options_of(settings_class)
+    @command
     def learner(
         players: Players = "2-5",
         board: BoardFile = None,
         out: RunFolder = None,
         blocks: Blocks = BLOCKS,
-        as_json: Json = False,
         **options: Any,
-    ) -> None:
-        with user_input():
-            run = run_class(settings_class.learner)(settings_class(**settings_from(options, players, board)))
-            folder = new_folder(out, settings_class.learner)
-        train_and_evaluate(run, folder, blocks, as_json)
+    ) -> Result:
+        run = run_class(settings_class.learner)(settings_class(**settings_from(options, players, board)))
+        return train_and_evaluate(run, new_folder(out, settings_class.learner), blocks)
 
     learner.__doc__ = settings_class.help
     return learner

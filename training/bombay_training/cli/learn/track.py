@@ -8,19 +8,25 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from bombay_env.agent import AgentFault
 from bombay_env.files.reading import read_jsonl
-from bombay_training.cli import output, playing
-from bombay_training.cli.errors import user_input
+from bombay_training.cli import options, output, playing
 from bombay_training.cli.inputs import check_spec_path
 from bombay_training.cli.learn.training import learn_or_continue
-from bombay_training.cli.options import MAX_COUNT, Address, EngineName, Json, Processes, Seed
+from bombay_training.cli.runner import Result, command
 from bombay_training.learners import track as tracks
 from bombay_training.learners.runs import Progress, Run, run_files
 from bombay_training.matches.engines.ray import RayEngine
 from bombay_training.matches.results import Match
 from bombay_training.matches.run import Engine
 from bombay_training.rich_tables import new_table
+
+AGENT = (
+    "An agent trained elsewhere, with the number of decisions that it learned from. Repeat the option for "
+    "agents of the same run with fewer decisions."
+)
+LEARNING = "Whether agents trained elsewhere learned by steps only, or also simulated turns."
+NAME = "The name of the learner of agents trained elsewhere, for `bombay tracks`."
+OUT = "A folder, in which each run has one, seed-0 and so on. Runs in it are continued. Default: runs/track-…"
 
 
 class Learning(enum.Enum):
@@ -30,44 +36,21 @@ class Learning(enum.Enum):
     MODEL = "uses the model"
 
 
-Outside = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="An agent trained elsewhere, with the number of decisions that it learned from. Repeat the option for "
-        "agents of the same run with fewer decisions.",
-        metavar="DECISIONS=SPEC",
-    ),
-]
-Name = Annotated[
-    str, typer.Option("--name", help="The name of the learner of agents trained elsewhere, for `bombay tracks`.")
-]
-LearnedBy = Annotated[
-    Learning, typer.Option(help="Whether agents trained elsewhere learned by steps only, or also simulated turns.")
-]
-
-
+@command
 def track(
     name: Annotated[str, typer.Argument(help=f"One of {', '.join(tracks.TRACKS)}.")],
     learner: Annotated[str | None, typer.Argument(help="zero or ppo; leave it out with --agent.")] = None,
-    agent: Outside = None,
-    learning: LearnedBy = Learning.STEPS,
-    named: Name = "agents",
-    seed: Seed = 0,
-    seeds: Annotated[int, typer.Option(help="How many runs, with seeds from --seed on.", min=1, max=MAX_COUNT)] = 1,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            help="A folder, in which each run has one, seed-0 and so on. Runs in it are continued. Default: runs/track-…"
-        ),
-    ] = None,
-    games: Annotated[
-        int, typer.Option(help="Games against each opponent at each number of players.", min=1, max=MAX_COUNT)
-    ] = tracks.GAMES,
-    processes: Processes = None,
-    engine: EngineName = "local",
-    address: Address = None,
-    as_json: Json = False,
-) -> None:
+    agent: Annotated[list[str] | None, typer.Option(help=AGENT, metavar="DECISIONS=SPEC")] = None,
+    learning: Annotated[Learning, typer.Option(help=LEARNING)] = Learning.STEPS,
+    named: Annotated[str, typer.Option("--name", help=NAME)] = "agents",
+    seed: options.Seed = 0,
+    seeds: Annotated[int, options.count("How many runs, with seeds from --seed on.")] = 1,
+    out: Annotated[Path | None, typer.Option(help=OUT)] = None,
+    games: Annotated[int, options.count("Games against each opponent at each number of players.")] = tracks.GAMES,
+    processes: options.Processes = None,
+    engine: options.EngineName = "local",
+    address: options.Address = None,
+) -> Result:
     """Train a learner with the experience of a track, and score it on the way against four frozen opponents.
 
     A score is the mean of (win share − par)/(1 − par) over opponents and numbers of players. The area is the mean of scores over
@@ -78,45 +61,36 @@ def track(
     if address is not None:
         parent = parent.absolute()  # for the processes of the cluster
     folders = {number: parent / f"seed-{number}" for number in range(seed, seed + seeds)}
-    with user_input():
-        budget = _budget(name, learner, agent or [], seeds)
-        check_spec_path(parent)
-        if (parent / run_files.SETTINGS).exists():
-            raise ValueError(f"{parent} is the folder of one run; name a folder for runs with --out")
-        if agent and out is None:
-            raise ValueError("agents trained elsewhere need a folder for their results: name one with --out")
-        given = tracks.check_agents(agent or [], budget)
+    budget = _budget(name, learner, agent or [], seeds)
+    check_spec_path(parent)
+    if (parent / run_files.SETTINGS).exists():
+        raise ValueError(f"{parent} is the folder of one run; name a folder for runs with --out")
+    if agent and out is None:
+        raise ValueError("agents trained elsewhere need a folder for their results: name one with --out")
+    given = tracks.check_agents(agent or [], budget)
     spec, kind = tracks.LEARNERS.get(learner or "", ("", learning.value))
     entries = []
     with playing.open_engine(engine, address, processes) as players:
         if learner and isinstance(players, RayEngine):
-            _learn_elsewhere(players, budget, learner, folders, as_json)
+            _learn_elsewhere(players, budget, learner, folders)
         for number, folder in folders.items():
             if learner:
-                _learn(budget, learner, number, folder, as_json)
+                _learn(budget, learner, number, folder)
             agents = given or tracks.snapshots(folder, spec)
-            matches = _play(agents, folder, games, players, as_json)
+            matches = _play(agents, folder, games, players)
             about = {"track": name, "learner": learner or named, "seed": number, "learning": kind}
             entries.append({**about, "outcomes": _outcomes(folder), **tracks.entry(agents, matches)})
-            with user_input():
-                run_files.write_json(folder / tracks.RESULTS, {"command": "track", **entries[-1]})
-    output.show({"command": "track", "entries": entries}, [_table(entries)], as_json)
-    if not as_json:
-        output.say(f"everything is in {parent}")
+            run_files.write_json(folder / tracks.RESULTS, {"command": "track", **entries[-1]})
+    return Result({"command": "track", "entries": entries}, [_table(entries)], [f"everything is in {parent}"])
 
 
-def _play(agents: dict[int, str], folder: Path, games: int, players: Engine, quiet: bool) -> list[Match]:
+def _play(agents: dict[int, str], folder: Path, games: int, players: Engine) -> list[Match]:
     """Play the games of an entry that its folder does not have."""
-    cells = tracks.cells(agents, games)
     with playing.open_store(folder / "games") as store:
-        playing.compile_for(cells, None, quiet)
-        matches, ended = playing.play(cells, store, players, quiet)
-    if ended is not None:
-        playing.print_stopped(matches, cells)
-        raise ended
-    with user_input(AgentFault):
-        tracks.check_opponents(matches)
-    return matches
+        played = playing.play(tracks.cells(agents, games), store, players)
+    played.end_if_stopped()
+    tracks.check_opponents(played.matches)
+    return played.matches
 
 
 def _table(entries: Sequence[Mapping[str, Any]]) -> Table:
@@ -151,24 +125,21 @@ def _outcomes(folder: Path) -> int | None:
     return lines[-1].get("outcomes") if lines else None
 
 
-def _learn(budget: tracks.Track, learner: str, seed: int, folder: Path, quiet: bool) -> None:
+def _learn(budget: tracks.Track, learner: str, seed: int, folder: Path) -> None:
     """Begin or continue the run in the folder, unless it is complete, and keep its snapshots."""
 
     def follow(run: Run, shown: Progress) -> Progress:
         tracks.drop_later(folder, run.clock.decisions_done)
         return tracks.Snapshots(run, folder, budget.points(), shown)
 
-    learn_or_continue(folder, budget.settings(learner, seed), quiet, follow)
+    learn_or_continue(folder, budget.settings(learner, seed), follow)
 
 
-def _learn_elsewhere(
-    engine: RayEngine, budget: tracks.Track, learner: str, folders: Mapping[int, Path], quiet: bool
-) -> None:
+def _learn_elsewhere(engine: RayEngine, budget: tracks.Track, learner: str, folders: Mapping[int, Path]) -> None:
     """Train the runs that have not begun on the cluster, and write their files."""
     missing = [seed for seed, folder in folders.items() if not (folder / run_files.SETTINGS).exists()]
-    with user_input(RuntimeError, ValueError, OSError):
-        jobs = [(budget.settings(learner, seed), budget.points()) for seed in missing]
-        with output.progress_bar("training runs", len(jobs), quiet) as advance:
-            for (settings, _), files in engine.map(tracks.train_elsewhere, jobs, cores=2 if budget.minutes else 1):
-                tracks.write_files(files, folders[settings.seed])
-                advance(1)
+    jobs = [(budget.settings(learner, seed), budget.points()) for seed in missing]
+    with output.progress_bar("training runs", len(jobs)) as advance:
+        for (settings, _), files in engine.map(tracks.train_elsewhere, jobs, cores=2 if budget.minutes else 1):
+            tracks.write_files(files, folders[settings.seed])
+            advance(1)

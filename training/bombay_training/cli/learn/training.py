@@ -3,7 +3,7 @@
 import functools
 import shlex
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -11,13 +11,13 @@ import typer
 from rich.progress import BarColumn, TimeRemainingColumn
 
 import bombay_agents
-from bombay_env.agent import AgentFault
 from bombay_training import warm_up
 from bombay_training.cli import output
 from bombay_training.cli.compiling import prepare
-from bombay_training.cli.errors import MATCH_ERRORS, user_input
+from bombay_training.cli.errors import user_input
 from bombay_training.cli.inputs import analysis_module, check_spec_path
-from bombay_training.cli.options import MAX_COUNT
+from bombay_training.cli.options import count
+from bombay_training.cli.runner import Result
 from bombay_training.evaluation import arena
 from bombay_training.learners.runs import Progress as RunProgress
 from bombay_training.learners.runs import Run, run_files
@@ -37,15 +37,15 @@ AGENTS: Final = {"new agent": POLICY}  # that play in it
 RunFolder = Annotated[
     Path | None, typer.Option("--out", help="A new folder for the run. Default: runs/LEARNER-DATE-TIME.")
 ]
-Blocks = Annotated[int, typer.Option(help="Deals for each row of the closing table.", min=1, max=MAX_COUNT)]
+Blocks = Annotated[int, count("Deals for each row of the closing table.")]
 
 
 class TrainingProgress(RunProgress):
     """The progress bar of a run: time left, how much was learned from, and the win shares of the last periodic matches."""
 
-    def __init__(self, quiet: bool) -> None:
+    def __init__(self) -> None:
         columns = (BarColumn(16), TimeRemainingColumn(), output.description())  # fits a narrow terminal
-        self.bar = output.new_progress(*columns, quiet=quiet)
+        self.bar = output.new_progress(*columns)
         self.task = self.bar.add_task("compiling", total=1.0)
         self.summary = "no update"
         self.shares: dict[str, float] = {}  # the last win share against each reference
@@ -93,35 +93,32 @@ def new_folder(out: Path | None, learner: str) -> Path:
 def learn(
     run: Run,
     folder: Path,
-    quiet: bool,
     follow: Callable[[RunProgress], RunProgress] = lambda shown: shown,
     again: str = "bombay train resume",
 ) -> tuple[Path, str]:
-    """Run the training with a progress bar.
+    """Run the training with a progress bar. Ends the command if that fails.
 
     Args:
         run: a new run, or one that was opened.
         folder: of the run; for a new run it is created, unless it holds a run by now.
-        quiet: show no bar.
         follow: makes who follows the run of what shows the bar.
         again: what continues the run in the folder if it is stopped.
     Returns:
         The path of the agent, and the amount of learning in words.
     """
-    compile = functools.partial(prepare, warm_up.jobs_of_run(run.settings, REFERENCES), quiet)
-    progress = TrainingProgress(quiet)
+    compile = functools.partial(prepare, warm_up.jobs_of_run(run.settings, REFERENCES))
+    progress = TrainingProgress()
     try:
-        with user_input(AgentFault, ValueError, OSError):
+        with user_input():
             if run.folder is None:
                 run.create(folder, replace=False, compile=compile)
             else:
                 compile()
-        with progress, user_input(AgentFault, OverflowError, OSError):
-            path = run.loop(folder, follow(progress))
+            with progress:
+                path = run.loop(folder, follow(progress))
     except KeyboardInterrupt:
         if (folder / run_files.CHECKPOINT).exists():
-            line = f"To continue the run: {again} {folder}"
-            output.err.print(line, markup=False, highlight=False, soft_wrap=True)
+            output.note(f"To continue the run: {again} {folder}")
         raise
     return path, progress.summary
 
@@ -129,7 +126,6 @@ def learn(
 def learn_or_continue(
     folder: Path,
     settings: RunSettings,
-    quiet: bool,
     follow: Callable[[Run, RunProgress], RunProgress] = lambda run, shown: shown,
 ) -> None:
     """Begin or continue the run in a folder, unless it is complete.
@@ -137,25 +133,18 @@ def learn_or_continue(
     Args:
         folder: of the run.
         settings: of a new run. An older one must have the same.
-        quiet: show no bar.
         follow: makes who follows the run of it and of what shows the bar.
     """
-    with user_input():
-        run: Run = open_run(folder) if (folder / run_files.SETTINGS).exists() else run_class(settings.learner)(settings)
-        if run.settings != settings:
-            run.close()
-            raise ValueError(f"{folder} holds another run; name another folder with --out")
-    learn(run, folder, quiet, functools.partial(follow, run), "repeat the same command; the run is in")
+    run: Run = open_run(folder) if (folder / run_files.SETTINGS).exists() else run_class(settings.learner)(settings)
+    if run.settings != settings:
+        run.close()
+        raise ValueError(f"{folder} holds another run; name another folder with --out")
+    learn(run, folder, functools.partial(follow, run), "repeat the same command; the run is in")
 
 
 def closing_matches(
-    path: Path,
-    opponents: Sequence[str],
-    settings: Any,
-    blocks: int,
-    quiet: bool,
-    agents: Mapping[str, str] = AGENTS,
-) -> tuple[list[Match], dict[str, Any]]:
+    path: Path, opponents: Sequence[str], settings: RunSettings, blocks: int, agents: Mapping[str, str] = AGENTS
+) -> list[Match]:
     """The new agent against copies of each opponent, for every number of players it learned with.
 
     The deals come from another stream of chance than those of the training.
@@ -165,10 +154,7 @@ def closing_matches(
         opponents: specs.
         settings: of the run.
         blocks: deals of each match.
-        quiet: show no bar.
         agents: ways in which the net plays, as specs with `FILE` for the net's file, by their names in the table.
-    Returns:
-        The matches, and the data of the closing table.
     """
     new: list[Any] = [bombay_agents.make(spec.replace(FILE, str(path))) for spec in agents.values()]
     for agent, name in zip(new, agents, strict=True):
@@ -176,58 +162,56 @@ def closing_matches(
     rivals = [bombay_agents.make(spec) for spec in opponents]
     games = games_for(settings.players, settings.rules, settings.board)
     total = sum(settings.players) * blocks * len(new) * len(rivals)
-    with output.progress_bar("evaluation", total, quiet) as advance, user_input(*MATCH_ERRORS):
+    with output.progress_bar("evaluation", total) as advance:
         matches = [
             arena.one_vs_rest(game, agent, rival, blocks, settings.seed, progress=advance)
             for game in games
             for agent in new
             for rival in rivals
         ]
-    data = {"command": "train", "agent": str(path), "matches": [statistics.summary(match) for match in matches]}
     output.report_faults([fault for match in matches for fault in match.faults])
-    return matches, data
+    return matches
 
 
-def finish(
+def closing_table(
     path: Path,
-    settings: Any,
+    settings: RunSettings,
     matches: Sequence[Match],
-    data: dict[str, Any],
     title: str,
-    lines: Sequence[str],
-    as_json: bool,
-) -> None:
-    """Print the closing table, save it, draw the learning curve, and print where everything is.
+    about: Mapping[str, Any] | None = None,
+    lines: Sequence[str] = (),
+) -> Result:
+    """The result of a command that trains: its closing table, which is also saved, and where everything is.
 
-    The table is printed first, so that it is not lost if it cannot be written.
+    Args:
+        path: the file of the new agent.
+        settings: of the run.
+        matches: that it played.
+        title: of the table.
+        about: further data.
+        lines: that come below the table.
     """
-    folder = path.parent
-    output.show(data, [statistics.results_table(matches, title, output.out.width)], as_json)
-    save_evaluation(folder, data)
-    curve = draw_curve(folder)
-    if not as_json:
+    summaries = [statistics.summary(match) for match in matches]
+    data = {"command": "train", "agent": str(path), "matches": summaries, **(about or {})}
+
+    def save() -> Iterator[str]:
+        run_files.write_json(path.parent / run_files.EVALUATION, data)
+        yield from lines
+        yield f"The agent, its settings, seed, versions and metrics are in {path.parent}"
+        yield draw_curve(path.parent)
         counts = ",".join(map(str, settings.players))
         files = {"--rules": settings.rules, "--board": settings.board}
-        options = "".join(f" {option} {shlex.quote(file)}" for option, file in files.items() if file)
-        output.say(
-            *lines,
-            f"The agent, its settings, seed, versions and metrics are in {folder}",
-            curve,
-            f"More games: bombay arena 'net:path={path}' greedy --players {counts}{options}",
-        )
+        given = "".join(f" {option} {shlex.quote(file)}" for option, file in files.items() if file)
+        yield f"More games: bombay arena 'net:path={path}' greedy --players {counts}{given}"
+
+    return Result(data, [statistics.results_table(matches, title, output.out.width)], then=save)
 
 
-def save_evaluation(folder: Path, data: dict[str, Any]) -> None:
-    """Write the closing table into the folder of its run. Ends the command if that fails."""
-    with user_input(OSError):
-        run_files.write_json(folder / run_files.EVALUATION, data)
-
-
-def train_and_evaluate(run: Run, folder: Path, blocks: int, as_json: bool) -> None:
+def train_and_evaluate(run: Run, folder: Path, blocks: int) -> Result:
     """Run the training and end with the table against the reference agents."""
-    path, summary = learn(run, folder, as_json)
-    matches, data = closing_matches(path, REFERENCES, run.settings, blocks, as_json)
-    finish(path, run.settings, matches, data, f"the new agent after {summary}", [], as_json)
+    path, summary = learn(run, folder)
+    matches = closing_matches(path, REFERENCES, run.settings, blocks)
+    return closing_table(path, run.settings, matches, f"the new agent after {summary}")
 
 
 def draw_curve(folder: Path) -> str:
