@@ -2,7 +2,7 @@
 
 import io
 import math
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import Any, Final
 
 from rich import box
@@ -28,8 +28,8 @@ def interval(estimate: dict[str, float | None], form: str) -> str:
     return f"{mean} [{', '.join(bounds)}]"
 
 
-def new_table(title: str, columns: list[str]) -> Table:
-    """A table without rows. Names are aligned left and numbers right; long cells are folded, never cut."""
+def new_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]] = ()) -> Table:
+    """A table. Names are aligned left and numbers right; long cells are folded, never cut. More rows may be added."""
     made = Table(title=cell(title))
     for column in columns:
         made.add_column(
@@ -37,6 +37,8 @@ def new_table(title: str, columns: list[str]) -> Table:
             justify="left" if column in ("agent", "agents", "what", "a decision includes") else "right",
             overflow="fold",
         )
+    for row in rows:
+        made.add_row(*map(cell, row))
     return made
 
 

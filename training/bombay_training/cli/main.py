@@ -1,13 +1,15 @@
 """The `bombay` command: all its commands by name, and how it ends.
 
-A command reads its options, calls the modules that do the work and prints the results. Each is a module of its own in
-`games/`, `evaluate/` or `learn/`; `card`, which both evaluates and learns, and `warm-up` are beside them. Results go to standard
-output, progress and errors to standard error. Exit codes: 0 for success, 1 for the verdict "no" (`gate`, `audit`, `verify`,
-`warm-up`), 2 for an error that the user can correct, 130 after Ctrl-C.
+A command reads its options, calls the modules that do the work and returns a `Result`, which `runner.py` prints. Each is a module
+of its own in `games/`, `evaluate/` or `learn/`; `card`, which both evaluates and learns, and `warm-up` are beside them. Results
+go to standard output, progress and errors to standard error. Exit codes: 0 for success, 1 for the verdict "no" (`gate`, `audit`,
+`verify`, `warm-up`), 2 for an error that the user can correct, 130 after Ctrl-C. `python -X dev -m bombay_training.cli` also
+shows where an error was raised.
 """
 
 import os
 import sys
+import traceback
 from typing import Annotated
 
 import typer
@@ -86,6 +88,8 @@ def main(commands: typer.Typer = app) -> None:
         with output.process_output():
             code = commands(standalone_mode=False)
     except TyperException as error:
+        if sys.flags.dev_mode and error.__cause__:
+            traceback.print_exception(error.__cause__)
         message = error.format_message()
         if message:  # empty if the help has been printed because no command was given
             print(f"bombay: {checks.message(message)}", file=sys.stderr)

@@ -52,8 +52,7 @@ def gate(
     with WorkerPool(processes) as pool, output.progress_bar("games at most", most) as advance:
         verdict = gates.gate(games, new, old, bounds, max_blocks, seed, pool, advance)
     data = {"command": "gate", "new": new, "old": old, "seed": seed, **verdict.to_dict()}
-    table = new_table(f"{new} against copies of {old}", ["players", "games", "win share", "par"])
-    for row in data["counts"]:
-        table.add_row(str(row["players"]), str(row["games"]), f"{row['win_share']:.3f}", f"{row['par']:.2f}")
+    rows = [[row["players"], row["games"], f"{row['win_share']:.3f}", f"{row['par']:.2f}"] for row in data["counts"]]
+    table = new_table(f"{new} against copies of {old}", ["players", "games", "win share", "par"], rows)
     lines = [f"win share {verdict.estimate}, valid at any stopping time; par {bounds.par:.3f}", str(verdict)]
     return Result(data, [table], lines, verdict.faults, code=0 if verdict.replaced else 1)

@@ -15,7 +15,7 @@ from bombay_training.cli.inputs import check_new_file
 from bombay_training.cli.output import say
 from bombay_training.cli.runner import Result, command
 from bombay_training.play.draft import Draft
-from bombay_training.rich_tables import cell, new_table
+from bombay_training.rich_tables import new_table
 
 BoardPath = Annotated[Path, typer.Argument(help="A board file (TOML).", metavar="FILE")]
 
@@ -43,9 +43,8 @@ def check(path: BoardPath) -> Result:
         sites = [site.name for site in board.sites if site.kind == kind]
         rows.append({"kind": kind.label, "sites": sites, "trails": sum(near[name] for name in sites)})
     title = f"{board.name}: valid, {board.num_sites} sites, {len(board.trails)} trails"
-    table = new_table(title, ["kind", "sites", "trails"])
-    for row in rows:
-        table.add_row(row["kind"], cell(" ".join(row["sites"])), str(row["trails"]))
+    cells = [[row["kind"], " ".join(row["sites"]), row["trails"]] for row in rows]
+    table = new_table(title, ["kind", "sites", "trails"], cells)
     return Result({"command": "board check", "name": board.name, "trails": len(board.trails), "kinds": rows}, [table])
 
 

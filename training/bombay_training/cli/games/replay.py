@@ -53,9 +53,7 @@ def replay(
         raise ValueError(f"{path} holds no records")
     if chosen is not None:
         _draw(chosen, gif, html, values)
-    table = new_table(f"{path}: every record follows the rules", list(COLUMNS))
-    for row in rows:
-        table.add_row(*(cell(row[column]) for column in COLUMNS))
+    table = new_table(f"{path}: every record follows the rules", COLUMNS, [list(row.values()) for row in rows])
     files = {name: str(file) for name, file in (("gif", gif), ("html", html)) if file is not None}
     data = {"command": "replay", "file": str(path), "records": rows, **files}
     return Result(data, [table], [f"game {drawn} is drawn in {file}" for file in files.values()])
@@ -98,4 +96,5 @@ def _print_positions(record: Record) -> None:
         return
     for number, states in record.replay():
         output.out.print(cell(f"event {number}: {record.events[number]}"), style="bold", highlight=False)
-        output.say(describe_position(record.game, states), "")
+        output.out.print(describe_position(record.game, states), markup=False, highlight=False)
+        output.out.print()

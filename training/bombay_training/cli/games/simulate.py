@@ -26,7 +26,7 @@ from bombay_training.datasets.decisions import View, all_decisions
 from bombay_training.evaluation import arena as arenas
 from bombay_training.matches import statistics
 from bombay_training.matches.table import LostGame
-from bombay_training.rich_tables import cell, new_table
+from bombay_training.rich_tables import new_table
 
 AGENTS = "Agents in seat order, repeated to fill all seats. Default: random."
 OUT = "A new file for all games; for minari a new folder, such as planner-v0."
@@ -153,15 +153,10 @@ def _play(
 
 
 def _table(rows: list[dict[str, Any]]) -> Table:
-    table = new_table("simulate", ["players", "seat", "agent", "games", "win share", "mean final", "faults"])
+    columns = ["players", "seat", "agent", "games", "win share", "mean final", "faults"]
+    cells = []
     for row in rows:
-        table.add_row(
-            str(row["players"]),
-            str(row["seat"]),
-            cell(row["agent"]),
-            str(row["games"]),
-            f"{row['win_share']:.3f}",
-            "–" if row["final"] is None else f"{row['final']:.2f}",
-            str(row["faults"]),
-        )
-    return table
+        final = None if row["final"] is None else f"{row['final']:.2f}"
+        share = f"{row['win_share']:.3f}"
+        cells.append([row["players"], row["seat"], row["agent"], row["games"], share, final, row["faults"]])
+    return new_table("simulate", columns, cells)

@@ -97,12 +97,12 @@ def _table(entries: Sequence[Mapping[str, Any]]) -> Table:
     """The scores of each entry after its last snapshot, their area, and the games lost by faults, which count as lost."""
     first = entries[0]
     title = f"{first['track']}: {first['learner']}, {first['learning']}"
-    table = new_table(title, ["seed", "decisions", "final score", "area", "faults"])
+    rows = []
     for entry in entries:
         decisions = f"{entry['points'][-1]['decisions']:,}"
         faults = f"{sum(row['faults'] for point in entry['points'] for row in point['matches']):,}"
-        table.add_row(str(entry["seed"]), decisions, f"{entry['final']:+.3f}", f"{entry['area']:+.3f}", faults)
-    return table
+        rows.append([entry["seed"], decisions, f"{entry['final']:+.3f}", f"{entry['area']:+.3f}", faults])
+    return new_table(title, ["seed", "decisions", "final score", "area", "faults"], rows)
 
 
 def _budget(name: str, learner: str | None, agents: list[str], seeds: int) -> tracks.Track:
