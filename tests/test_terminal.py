@@ -77,8 +77,9 @@ def test_a_pipe_shows_results_only(tmp_path):
 def test_bars_are_for_terminals(monkeypatch):
     for terminal in (True, False):
         monkeypatch.setattr(output.err, "_force_terminal", terminal)
-        assert output.new_progress(quiet=False).disable != terminal
-        assert output.new_progress(quiet=True).disable
+        assert output.new_progress().disable != terminal
+        with output.reserved(True):  # the command has --json
+            assert output.new_progress().disable
 
 
 def test_the_shell_completes_agents():

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from scipy import integrate
+import scipy  # its parts are imported where they are first used, so that commands start quickly
 
 from bombay_env.files import atomic
 from bombay_training.learners.runs import Progress, Run, run_files
@@ -194,7 +194,7 @@ def area(decisions: Sequence[int], scores: Sequence[float]) -> float:
     if len(scores) == 1:
         return scores[0]
     logs = np.log(decisions)
-    return float(integrate.trapezoid(scores, logs) / (logs[-1] - logs[0]))
+    return float(scipy.integrate.trapezoid(scores, logs) / (logs[-1] - logs[0]))
 
 
 def check_agents(given: Sequence[str], track: Track) -> dict[int, str]:
