@@ -4,8 +4,8 @@ Only decisions of players count: no chance nodes, no steps with None of finished
 Each peer runs in the fastest form we found. Its row says what a decision includes: the random policy, the legal actions (mask),
 the mover's observation, the deal of the next game (autoreset).
 
-`aec_loop` plays any PettingZoo environment, so this project's environment and its peers are measured by the same code. JAX chooses
-its number of threads when it starts, and they do not survive a fork, so each peer runs in a process of its own.
+`aec_loop` plays any PettingZoo environment, so this project's environment and its peers are measured by the same code. JAX
+chooses its number of threads when it starts, and they do not survive a fork, so each peer runs in a process of its own.
 """
 
 import functools
