@@ -17,7 +17,7 @@ from bombay_training.matches.run import run
 from bombay_training.matches.spec import Study, cells, read_toml
 from bombay_training.matches.store import FolderStore, digest, read_matches
 from bombay_training.matches.table import LostGame
-from bombay_training.reports import leaderboard
+from bombay_training.reports import charts, leaderboard
 from helpers.command import in_this_process
 from helpers.matches import edited, made_match
 from helpers.refusal import refusal
@@ -89,10 +89,16 @@ def test_the_leaderboard_has_every_agent_and_what_it_says_adds_up(league):
     assert "Times were measured on one core, today." in text
     for row in count["agents"]:
         assert f"| {row['rank']} | `{row['agent']}` | {row['rating']['mean']:+.2f} [" in text
-    figure = leaderboard.draw(json.loads(json.dumps(data)))
+    figure = charts.ratings(json.loads(json.dumps(data["counts"])))
     names = {text.get_text() for text in figure.axes[0].texts}
     assert names <= {"random", "greedy", "planner-v1", "seller"}
     assert "seller" in names
+    figure.draw_without_rendering()
+    frame, *labels = (part.get_window_extent() for part in (figure.axes[0], *figure.axes[0].texts))
+    assert all(
+        frame.x0 <= one.x0 and one.x1 <= frame.x1 and frame.y0 <= one.y0 and one.y1 <= frame.y1 for one in labels
+    )
+    assert not any(one.overlaps(other) for one, other in itertools.combinations(labels, 2))
 
 
 def test_games_of_other_studies_and_times_of_games_played_together_are_left_out(store, league):

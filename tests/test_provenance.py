@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from bombay_env import Game, Rules
+from bombay_training.evaluation import verify as verifying
+from bombay_training.evaluation.verify import verify
 from bombay_training.matches import provenance
 from bombay_training.matches import store as stores
 from bombay_training.matches.cells import Cell
@@ -13,8 +15,6 @@ from bombay_training.matches.engines.local import WorkerPool
 from bombay_training.matches.provenance import agent_digest
 from bombay_training.matches.run import run
 from bombay_training.matches.store import FolderStore, digest, read_matches
-from bombay_training.reports import verify as verifying
-from bombay_training.reports.verify import verify
 from helpers.command import in_this_process, without_workers
 from helpers.refusal import refusal
 
@@ -162,7 +162,7 @@ def test_another_revision_is_refused_unless_it_plays_alike(tmp_path, monkeypatch
         monkeypatch.setattr(module, "revision", lambda: "9.9+later")
     assert digest(read_matches(folder)) == wanted  # they may be read
     refusal(lambda: play(folder, *names), "has games of revision", "this is 9.9+later")
-    assert verify(folder, games=6).passed
+    assert not verify(folder, games=6).differences
     refusal(lambda: play(folder, *names), "has games of revision")
     assert verify(folder, games=6, accept=True).revision == "9.9+later"
     assert digest(play(folder, *names, deals=3)) == wanted
@@ -173,7 +173,7 @@ def test_a_revision_that_plays_otherwise_is_not_accepted(tmp_path, monkeypatch):
     for module in (stores, verifying):
         monkeypatch.setattr(module, "revision", lambda: "9.9+later")
     monkeypatch.setattr(verifying, "_equal", lambda *_: False)
-    assert not verify(tmp_path / "s", accept=True).passed
+    assert verify(tmp_path / "s", accept=True).differences
     refusal(lambda: play(tmp_path / "s", "random", "greedy"), "has games of revision")
 
 

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from bombay_training.reports import tracks
+from bombay_training.reports import charts, tracks
 from helpers.command import in_this_process
 from helpers.refusal import refusal
 
@@ -104,7 +104,7 @@ def test_each_learner_of_each_track_has_its_curve(read):
     ]
     assert [curve["outcomes"] for curve in curves] == [None, 7, None, None]
     assert len(tracks.table(curves).splitlines()) == 6
-    assert len(tracks.draw(curves).axes) == 2
+    assert len(charts.curves(curves).axes) == 2
 
 
 def test_what_is_no_entry_is_refused(read, tmp_path):

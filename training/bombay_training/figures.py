@@ -16,7 +16,7 @@ def panels(count: int, width: float, height: float) -> tuple[Figure, list[Axes]]
     """A figure with `count` panels of this size in inches, two in a row."""
     across = min(count, 2)
     rows = -(-count // across)
-    figure = Figure(figsize=(width * across, height * rows), layout="constrained")
+    figure = Figure(figsize=(width * across, height * rows), dpi=DPI, layout="constrained")
     return figure, [tidy(figure.add_subplot(rows, across, 1 + place)) for place in range(count)]
 
 

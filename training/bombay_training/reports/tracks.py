@@ -1,4 +1,4 @@
-"""Learning curves of tracks: the entries of several seeds and learners, summarised and drawn.
+"""Learning curves of tracks: the entries of several seeds and learners, summarised. `charts.curves` draws them.
 
 A curve is the interquartile mean over seeds, opponents and numbers of players of the scores at so many decisions. Its interval of
 95 % is from resamples: first of the seeds, then of the deals, whose effect on a mean share is drawn from its standard error. All
@@ -6,7 +6,7 @@ seeds play the same deals, so their effect is taken to be the same for all seeds
 too narrow. With a single seed it says nothing about other seeds.
 
 Source: R. Agarwal et al., "Deep reinforcement learning at the edge of the statistical precipice", NeurIPS 2021 (rliable).
-Needs Matplotlib (extra `analysis`).
+Needs Jinja2 (extra `analysis`).
 """
 
 from collections.abc import Sequence
@@ -15,17 +15,15 @@ from statistics import NormalDist
 from typing import Any, Final
 
 import numpy as np
-from matplotlib.figure import Figure
 from scipy import stats
 
 from bombay_env import checks
 from bombay_env.files.forms import Form, parse
 from bombay_env.files.reading import read_bytes
-from bombay_training import figures
 from bombay_training.learners.track import FIRST, RESULTS, TRACKS, area, steps
 from bombay_training.matches.intervals import CONFIDENCE, Estimate
 from bombay_training.matches.statistics import FaultCount, fault_note
-from bombay_training.rich_tables import interval, markdown_table
+from bombay_training.reports import pages
 
 RESAMPLES: Final = 2000
 TRIM: Final = 0.25  # of the scores on each side
@@ -176,46 +174,11 @@ def _estimate(mean: float, drawn: np.ndarray) -> Estimate:
 
 def table(curves: Sequence[dict[str, Any]]) -> str:
     """The scores of all curves as a Markdown table."""
-    rows = [
-        [
-            curve["track"],
-            f"`{curve['learner']}`",
-            curve["learning"],
-            len(curve["seeds"]),
-            interval(curve["final"], "{:+.3f}"),
-            interval(curve["area"], "{:+.3f}"),
-            "–" if curve["outcomes"] is None else f"{curve['outcomes']:,}",
-            f"{curve['faults']:,}",
-        ]
-        for curve in curves
-    ]
-    columns = ["track", "learner", "learns by", "seeds", "final [95 %]", "area [95 %]", "simulated outcomes", "faults"]
-    counts = {
+    columns = "track | learner | learns by | seeds | final [95 %] | area [95 %] | simulated outcomes | faults"
+    forms = (
+        "{track} | {learner:code} | {learning} | {seeds:count} | {final:+.3f} | {area:+.3f} | {outcomes:,} | {faults:,}"
+    )
+    lost = {
         f"`{curve['learner']}` on {curve['track']}": FaultCount(curve["games"], curve["faults"]) for curve in curves
     }
-    note = fault_note(counts, "these games count as lost.")
-    return markdown_table(columns, rows, columns[:3]) + (f"\n\n{note}" if note else "")
-
-
-def draw(curves: Sequence[dict[str, Any]]) -> Figure:
-    """The curves: a panel for each track, two in a row."""
-    tracks = list(dict.fromkeys(curve["track"] for curve in curves))
-    learners = list(dict.fromkeys(curve["learner"] for curve in curves))
-    figure, panels = figures.panels(len(tracks), 7, 4.6)
-    for track, panel in zip(tracks, panels, strict=True):
-        for curve in curves:
-            if curve["track"] == track:
-                columns = {
-                    name: [point[name] for point in curve["points"]] for name in ("decisions", "mean", "low", "high")
-                }
-                colour, count = f"C{learners.index(curve['learner'])}", len(curve["seeds"])
-                label = f"{curve['learner']} ({curve['learning']}, {count} seed{'s' if count > 1 else ''})"
-                panel.plot(columns["decisions"], columns["mean"], color=colour, marker="o", label=figures.plain(label))
-                panel.fill_between(columns["decisions"], columns["low"], columns["high"], color=colour, alpha=0.2)
-        panel.axhline(0, color="black", linewidth=1, linestyle="--")
-        panel.set_xscale("log")
-        panel.set_title(figures.plain(track))
-        panel.set_xlabel("decisions of all seats")
-        panel.set_ylabel("score (0: as strong as the opponents)")
-        panel.legend(fontsize=8)
-    return figure
+    return (pages.table(curves, columns, forms) + fault_note(lost, "these games count as lost.")).strip()

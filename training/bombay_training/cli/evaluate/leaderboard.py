@@ -31,7 +31,7 @@ def leaderboard(
         raise ValueError("--times and --machine are for --publish")
     if out is not None and out.suffix != ".md":
         raise ValueError(f"--out is {checks.shown_path(out)}; its name must end with .md")
-    boards = analysis_module("reports.leaderboard")
+    boards, charts = (analysis_module(f"reports.{name}") for name in ("leaderboard", "charts"))
     if publish is not None:
         published.publish(folder, publish, machine, times)
         folder = publish
@@ -39,6 +39,6 @@ def leaderboard(
     output.note_changed(folder)
     text = boards.page(data, folder, out.with_suffix(".png").name if out else "leaderboard.png")
     if out is not None:
-        boards.figures.save_png(boards.draw(data), out.with_suffix(".png"))
+        charts.figures.save_png(charts.ratings(data["counts"]), out.with_suffix(".png"))
         atomic.write_bytes(out, text.encode())
     return Result({"command": "leaderboard", **data}, lines=[f"The leaderboard is in {out}" if out else text])

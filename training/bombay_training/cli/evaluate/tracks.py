@@ -20,9 +20,9 @@ def tracks(
 
     The curve of a learner is the interquartile mean of its scores over seeds, opponents and numbers of players.
     """
-    module = analysis_module("reports.tracks")
+    module, charts = (analysis_module(f"reports.{name}") for name in ("tracks", "charts"))
     check_new_file(out)
     curves = module.summary(module.read_entries(entries))
     if out is not None:
-        module.figures.save_png(module.draw(curves), out)
+        charts.figures.save_png(charts.curves(curves), out)
     return Result({"command": "tracks", "curves": curves}, lines=[module.table(curves)])

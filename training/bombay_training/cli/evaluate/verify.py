@@ -1,13 +1,14 @@
 """`bombay verify`: are published games what the agents play."""
 
+import dataclasses
 from typing import Annotated
 
 import typer
 
 from bombay_training.cli import options, output, playing
 from bombay_training.cli.runner import Result, command
+from bombay_training.evaluation import verify as verifying
 from bombay_training.matches.published import LEAGUE
-from bombay_training.reports import verify as verifying
 
 ACCEPT = "If all are the same, let this revision of the project continue the store."
 
@@ -27,17 +28,10 @@ def verify(
     """
     with playing.open_engine(processes=processes) as engine, output.progress_bar("games", games) as advance:
         found = verifying.verify(folder, games, seed, engine, advance, accept)
-    data = {
-        "command": "verify",
-        "games": found.games,
-        "passed": found.passed,
-        "differences": list(found.differences),
-        "left_out": list(found.left_out),
-        "revision": found.revision,
-        "digest": found.digest,
-    }
-    verdict = "all are the same" if found.passed else output.quantity(len(found.differences), "difference")
+    passed = not found.differences
+    data = {"command": "verify", "passed": passed, **dataclasses.asdict(found)}
+    verdict = "all are the same" if passed else output.quantity(len(found.differences), "difference")
     lines = [f"{output.quantity(found.games, 'game')} played again: {verdict}", *found.differences[:20]]
     lines += [f"left out, because it thinks by the clock: {spec}" for spec in found.left_out]
     lines += [f"played or accepted by revision {found.revision}", f"digest {found.digest}"]
-    return Result(data, lines=lines, code=0 if found.passed else 1)
+    return Result(data, lines=lines, code=0 if passed else 1)

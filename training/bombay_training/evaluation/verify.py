@@ -4,7 +4,7 @@ Intervals would be no test: a fresh estimate leaves a published interval in 17 %
 """
 
 import dataclasses
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from bombay_agents import make
 from bombay_env.checks import shown_path
-from bombay_training.matches.cells import Cell, Chunk
+from bombay_training.matches.cells import Chunk
 from bombay_training.matches.provenance import read_provenance, revision, write_provenance
 from bombay_training.matches.results import Match
 from bombay_training.matches.run import Engine, Here
@@ -28,22 +28,17 @@ class Verification:
 
     Args:
         games: how many were played again.
-        differences: what is not as it is in the store, a line each.
+        differences: what is not as it is in the store, a line each; none if all is.
         left_out: agents that think by the clock and need not repeat themselves; their games are not played again.
         revision: of the project that played the games, or the last one that was found to play them alike.
         digest: of all results in the store.
     """
 
     games: int
-    differences: tuple[str, ...]
-    left_out: tuple[str, ...]
+    differences: list[str]
+    left_out: list[str]
     revision: str
     digest: str
-
-    @property
-    def passed(self) -> bool:
-        """Whether all is as it is in the store."""
-        return not self.differences
 
 
 def verify(
@@ -69,62 +64,50 @@ def verify(
         OSError: the revision cannot be written into the store.
     """
     found = read_matches(folder)
-    clocked = sorted(filter(_by_the_clock, {spec for match in found for spec in match.agents}))
+    specs = {spec for match in found for spec in match.agents}
+    clocked = sorted(spec for spec in specs if getattr(make(spec), "ms", None) is not None)
     kept = [match for match in found if not set(match.agents) & set(clocked)]
     if not kept:
         raise ValueError(f"{shown_path(folder)} has no games to play again")
-    chosen = _sample([match.num_games for match in kept], games, np.random.default_rng(seed))
+    sample = _sample([match.num_games for match in kept], games, np.random.default_rng(seed))
     provenance = read_provenance(folder)
     differences = [f"{spec} has changed since its games" for spec in provenance.changed()]
-    jobs, begin = [], 0
-    for match in kept:
-        cell = match.cell
-        mine = chosen[(begin <= chosen) & (chosen < begin + match.num_games)] - begin
-        begin += match.num_games
-        if mine.size:
-            size = cell.chunk_size([make(str(player)) for player in cell.players])
-            jobs += [(cell, Chunk(int(game), 1, (int(game) // size,))) for game in mine]
-    matches = {match.cell.id: match for match in kept}
-    for cell, game in _unequal(jobs, matches, engine or Here(), progress or (lambda games: None)):
-        lineup = ", ".join(map(str, cell.lineup))
-        differences.append(f"game {game} of {lineup} with {cell.game.num_players} players has another result")
+    for match, game in _unequal(kept, sample, engine or Here(), progress or (lambda games: None)):
+        lineup, players = ", ".join(map(str, match.cell.lineup)), match.game.num_players
+        differences.append(f"game {game} of {lineup} with {players} players has another result")
     if accept and not differences and revision() not in provenance.revisions:
-        revisions = [*provenance.revisions, revision()]
-        write_provenance(folder, provenance.model_copy(update={"revisions": revisions}))
-    played_by = read_provenance(folder).revisions[-1]
-    return Verification(len(chosen), tuple(differences), tuple(clocked), played_by, digest(found))
+        provenance = provenance.model_copy(update={"revisions": [*provenance.revisions, revision()]})
+        write_provenance(folder, provenance)
+    return Verification(len(sample), differences, clocked, provenance.revisions[-1], digest(found))
 
 
 def _sample(sizes: list[int], games: int, rng: np.random.Generator) -> np.ndarray:
-    """Numbers of games, ascending, counted through groups of these sizes: first one of each group, in random order."""
+    """Groups and games in them, (games, 2) in ascending order, of groups of these sizes: first one of each, in random order."""
+    groups = np.repeat(np.arange(len(sizes)), sizes)
     begins = np.cumsum([0, *sizes[:-1]])
     order = rng.permutation([begin + rng.integers(size) for begin, size in zip(begins, sizes, strict=True)])
-    rest = rng.permutation(np.setdiff1d(np.arange(sum(sizes)), order))
-    return np.sort(np.concatenate([order, rest])[:games])
-
-
-def _by_the_clock(spec: str) -> bool:
-    return getattr(make(spec), "ms", None) is not None
+    rest = rng.permutation(np.setdiff1d(np.arange(len(groups)), order))
+    chosen = np.sort(np.concatenate([order, rest])[:games])
+    return np.column_stack([groups[chosen], chosen - begins[groups[chosen]]])
 
 
 def _unequal(
-    jobs: Iterable[tuple[Cell, Chunk]], matches: dict[str, Match], engine: Engine, progress: Callable[[float], None]
-) -> list[tuple[Cell, int]]:
+    matches: list[Match], sample: np.ndarray, engine: Engine, progress: Callable[[float], None]
+) -> Iterator[tuple[Match, int]]:
     """The games with other results. Where a game alone differs, its chunk is played whole: an agent may draw by the chunk."""
-    suspects = [
-        (cell, int(table.games[0]))
-        for cell, table in engine.play(iter(jobs), progress)
-        if not _equal(matches[cell.id], table)
-    ]
-    found = []
-    for cell, game in sorted(suspects, key=lambda suspect: (suspect[0].id, suspect[1])):
-        size = cell.chunk_size([make(str(player)) for player in cell.players])
-        first = game // size * size
-        whole = Chunk(first, min(size, cell.num_games - first), (game // size,))
-        for _, table in engine.play(iter([(cell, whole)]), lambda games: None):
-            if not _equal(matches[cell.id], table):
-                found.append((cell, game))
-    return found
+    cells = {match.cell.id: match for match in matches}
+    chunks = {key: match.cell.chunks([make(str(one)) for one in match.cell.players]) for key, match in cells.items()}
+
+    def differing(jobs: dict[tuple[str, int], Chunk], progress: Callable[[float], None]) -> list[tuple[str, int]]:
+        played = engine.play(((cells[key].cell, chunk) for (key, _), chunk in jobs.items()), progress)
+        tables = [(cell.id, table) for cell, table in played]
+        return sorted((key, int(table.games[0])) for key, table in tables if not _equal(cells[key], table))
+
+    games = [(matches[group].cell.id, int(game)) for group, game in sample]
+    whole = {(key, game): chunks[key][game // chunks[key][0].count] for key, game in games}
+    suspects = differing({one: Chunk(one[1], 1, chunk.key) for one, chunk in whole.items()}, progress)
+    again = differing({(key, whole[key, game].first): whole[key, game] for key, game in suspects}, lambda games: None)
+    return ((cells[key], game) for key, game in suspects if (key, whole[key, game].first) in again)
 
 
 def _equal(match: Match, table: Table) -> bool:
