@@ -23,6 +23,7 @@ from bombay_training.matches.run import run
 from bombay_training.matches.table import LostGame
 from bombay_training.reports.balance import plan as plans
 from bombay_training.reports.balance.plan import Setting, Tier, parse_changes
+from bombay_training.rich_tables import new_table
 from helpers.command import in_this_process
 from helpers.failing_agents import First
 from helpers.matches import edited
@@ -339,7 +340,7 @@ def test_intervals_equal_scipys_at_bonferronis_level():
     stats = pytest.importorskip("scipy.stats")
     rng = np.random.default_rng(5)
     values = rng.normal([0.0, 1.0, 2.0], size=(50, 3))
-    for found, column in zip(reports.FINAL.intervals(values), values.T, strict=True):
+    for found, column in zip(reports.intervals("final", values), values.T, strict=True):
         low, high = stats.ttest_1samp(column, 0).confidence_interval(1 - 0.05 / 3)
         assert (found.low, found.high) == (pytest.approx(low, abs=1e-4), pytest.approx(high, abs=1e-4))
     wins = np.eye(4)[rng.integers(4, size=200)]
@@ -466,14 +467,14 @@ def test_an_agent_that_lost_more_than_a_percent_by_faults_has_no_verdict(faulty)
     data = reports.make_report(settings, [good, good, *([bad, good] if faulty == "unchanged" else [good, bad])], 0, [])
     without = [(row["agent"], row["change"], row["faults"]) for row in data["excluded"]]
     assert without == ([("bad", "", 3), ("bad", "toll=2", 0)] if faulty == "unchanged" else [("bad", "toll=2", 3)])
-    page = pages.Report(data).markdown()
+    page = pages.markdown(data)
     (headline,) = [line for line in page.splitlines() if "toll=2 |" in line and "all agents:" in line]
     reason = "none: too many faults" + " by the unchanged rules" * (faulty == "unchanged")
     assert f"not shared by bad ({reason})" in headline
     (row,) = [line for line in page.splitlines() if "toll=2 | bad " in line]
     assert f" {reason} |" in row
     assert json.loads(json.dumps(data)) == data
-    pages.Report(data, pictures=True).page()
+    pages.html(data)
 
 
 def test_a_study_of_an_agent_that_always_fails_says_so(balance):
@@ -505,12 +506,12 @@ def test_a_study_calls_the_seats_that_differ():
 def test_too_few_or_equal_games_give_no_estimate():
     assert reports.equality_test(np.array([[1.0, -1.0]])) is None
     assert reports.equality_test(np.zeros((10, 3))) is None
-    (only, _) = reports.FINAL.intervals(np.array([[1.0, -1.0]]))
+    (only, _) = reports.intervals("final", np.array([[1.0, -1.0]]))
     assert only.to_dict() == {"mean": 1.0, "low": None, "high": None}
     won = reports.share_intervals(np.tile([1.0, 0.0], (20, 1)))
     assert won[0].low < 0.9
     assert won[1].high > 0.1
-    for seat in reports.FINAL.intervals(np.zeros((10, 2))):
+    for seat in reports.intervals("final", np.zeros((10, 2))):
         assert seat.to_dict() == {"mean": 0.0, "low": None, "high": None}
 
 
@@ -538,12 +539,12 @@ def test_p_values_of_changes_agree_with_their_intervals(monkeypatch):
     rng = np.random.default_rng(6)
     before = np.eye(4)[rng.integers(4, size=400)]
     after = np.where(rng.random((400, 1)) < 0.2, np.eye(4)[rng.choice(4, size=400, p=[0.55, 0.15, 0.15, 0.15])], before)
-    for changes in (reports.share_changes, reports.FINAL.changes):
-        p = changes(before, after)[1]
+    for quantity in ("win_share", "final"):
+        p = reports.changes(quantity, before, after)[1]
         assert 1e-6 < p < 0.1
         for error, excluded in ((p * 1.01, True), (p / 1.01, False)):
             monkeypatch.setattr(reports, "CONFIDENCE", 1 - error)
-            found = changes(before, after)[0]
+            found = reports.changes(quantity, before, after)[0]
             assert any(not seat.low <= 0 <= seat.high for seat in found) == excluded
 
 
@@ -552,10 +553,7 @@ def test_a_narrow_table_never_cuts_names_and_numbers():
     numbers = ("20,000", "0", "0.250 [0.240, 0.260]", "-1.23 [-1.24, -1.22]", "25.12", "< 0.0001", "0.1234")
     row = ("flat-mc:rollouts=125", *numbers)
     console = Console(file=io.StringIO(), width=80)
-    report = pages.Report({})
-    names = [f"column_{place}" for place in range(len(columns))]
-    report.table("by seat", [dict(zip(names, row, strict=True))], " | ".join(columns), f"{{{'} | {'.join(names)}}}")
-    console.print(*report.tables)
+    console.print(new_table("by seat", columns, [row]))
     lines = [line.strip("│").split("│") for line in console.file.getvalue().splitlines() if line.startswith("│")]
     folded = ["".join(cell.strip() for cell in column) for column in zip(*lines, strict=True)]
     assert folded == [cell.replace(" ", "") if "[" in cell else cell for cell in row]

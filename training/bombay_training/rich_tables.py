@@ -1,17 +1,13 @@
 """Tables for a terminal: formatting that the commands share. It knows no command and no result."""
 
-import io
 import math
 from collections.abc import Container, Iterable, Sequence
 from typing import Any, Final
 
-from rich import box
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 NAME_WIDTH: Final = 10  # smallest width of a column of names; longer names are folded where there is no room
-MARKDOWN_WIDTH: Final = 1000  # characters, so that no cell is folded
 
 
 def cell(value: Any) -> Text:
@@ -85,14 +81,6 @@ def format_ms(value: float | None) -> str:
     if value is None or math.isnan(value):
         return "–"
     return f"{value:.2g}" if value < 99.5 else f"{value:.0f}"
-
-
-def markdown(table: Table) -> str:
-    """A table as a Markdown table without its title."""
-    table.title, table.box = None, box.MARKDOWN
-    page = io.StringIO()
-    Console(file=page, width=MARKDOWN_WIDTH, color_system=None).print(table)
-    return "\n".join(line.strip() for line in page.getvalue().splitlines() if line.strip())
 
 
 def markdown_table(columns: Sequence[str], rows: Sequence[Sequence[object]], left: Container[str] = ()) -> str:

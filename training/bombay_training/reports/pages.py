@@ -67,15 +67,9 @@ def table(rows: Iterable[Row], columns: str, forms: str) -> Markup:
     return Markup(markdown_table(columns.split(" | "), CELLS.rows(rows, forms), LEFT) + "\n\n")
 
 
-def nested(rows: Iterable[Row], *path: str) -> list[Row]:
-    """A row for each of the rows in a field, or in a field of a field, with the fields of both; `of` is the outer row."""
-    found = []
-    for row in rows:
-        inner: Any = row
-        for name in path:
-            inner = inner[name]
-        found += [{**row, **part, "of": row} for part in inner]
-    return found
+def nested(rows: Iterable[Row], field: str) -> list[Row]:
+    """A row for each of the rows in a field, with the fields of both; `of` is the outer row."""
+    return [{**row, **inner, "of": row} for row in rows for inner in CELLS.get_field(field, (), row)[0]]
 
 
 def render(template: Path, data: Mapping[str, Any], **names: Any) -> str:

@@ -8,7 +8,7 @@ import dataclasses
 import itertools
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -139,17 +139,10 @@ def check_study(study: Study, games: Sequence[Game]) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class Change:
-    """Entries of `Rules` that are changed together."""
+    """Entries of `Rules` that are changed together. Its label is such as `starting_rupees.last+1` or `toll=0;palaces=6`."""
 
+    label: str
     edits: tuple[Edit, ...]
-
-    @property
-    def label(self) -> str:
-        """Such as `starting_rupees.4=2`, `starting_rupees.last+1` or `toll=0;palaces=6`."""
-        return ";".join(
-            f"{edit.path}{edit.value:+d}" if edit.adds else f"{edit.path}={json.dumps(edit.value)}"
-            for edit in self.edits
-        )
 
     def applied(self, rules: Rules) -> Rules | None:
         """The changed rules; None if there is no such entry. With 4 players, for example, there is no fifth seat.
@@ -173,11 +166,12 @@ def parse_changes(text: str) -> list[Change]:
     Raises:
         ValueError: the text is of another form.
     """
-    return [Change(edits) for edits in itertools.product(*(list(_edits(part, text)) for part in text.split(";")))]
+    several = itertools.product(*(list(_edits(part, text)) for part in text.split(";")))
+    return [Change(";".join(label for label, _ in each), tuple(edit for _, edit in each)) for each in several]
 
 
-def _edits(part: str, text: str) -> Iterator[Edit]:
-    """The edits of `PATH=V1,V2` or `PATH+N1,N2`; `text` is what it is a part of."""
+def _edits(part: str, text: str) -> Iterator[tuple[str, Edit]]:
+    """The edits of `PATH=V1,V2` or `PATH+N1,N2` with their labels; `text` is what it is a part of."""
     found = re.fullmatch(r"\s*([^=+-]+?)\s*([=+-])(.*)", part, re.DOTALL)
     if not found:
         allowed = "FIELD=V1,V2 or FIELD.INDEX=V1,V2, such as starting_rupees.4=2,3, or FIELD+N to add N"
@@ -192,7 +186,7 @@ def _edits(part: str, text: str) -> Iterator[Edit]:
         given = f"--vary {checks.one_line(path)}: the values after {sign} are {checks.shown(values)}"
         raise ValueError(f"{given}; they must be {allowed}")
     for value in parsed:
-        yield Edit(path, -value if sign == "-" else value, sign != "=")
+        yield f"{path}{sign}{json.dumps(value)}", Edit(path, -value if sign == "-" else value, sign != "=")
 
 
 # --- what is played ---
@@ -245,9 +239,10 @@ def cell_of(game: Game, agent: str, games: int, seed: int, accounts: bool = Fals
     return Cell(game, (agent,) * game.num_players, games, seed, Seating.FIXED, accounts=accounts)
 
 
-def without_faults(matches: Sequence[Match]) -> list[Match]:
+def without_faults(matches: Iterable[Match]) -> list[Match]:
     """The matches. Raises AgentFault if a game ended by a fault: it has no rupees."""
-    for match in matches:
+    found = list(matches)
+    for match in found:
         for fault in match.faults:
             raise fault.as_error(match.game.num_players)
-    return list(matches)
+    return found

@@ -8,15 +8,14 @@ from par, over seats and agents, is smallest; among vectors within one standard 
 import dataclasses
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from bombay_env import Game, Rules
-from bombay_training.matches.cells import Cell
 from bombay_training.matches.spec import games_with
-from bombay_training.reports.balance.plan import Play, Study, cell_of, without_faults
-from bombay_training.reports.balance.report import share_intervals
+from bombay_training.reports.balance.plan import Play, Repair, Study, cell_of
+from bombay_training.reports.balance.report import Row, share_intervals
 from bombay_training.reports.balance.verdicts import decide, deviations
 
 STEPS: Final = (-1, 0, 1, 2)  # rupees more that a seat may start with
@@ -25,12 +24,12 @@ Vector = tuple[int, ...]
 Tried = Mapping[Vector, Sequence[np.ndarray]]  # win shares (G, n) of each agent
 
 
-def play_repair(study: Study, games: Sequence[Game], play: Play, seed: int) -> list[dict[str, Any]]:
+def play_repair(study: Study, games: Sequence[Game], play: Play, seed: int) -> list[Row]:
     """The starting rupees that are fairest on development deals, and what the deals of `seed` say of them."""
     assert study.repair is not None
-    part, rows, wanted = study.repair, list[dict[str, Any]](), list[Cell]()
+    part, rows, wanted = study.repair, list[Row](), []
     for game in games:
-        tried = _try_vectors(study, game, play)
+        tried = _try_vectors(study, part, game, play)
         found = {
             vector: {
                 "starting_rupees": list(changed(game.rules, vector).starting_rupees),
@@ -40,37 +39,31 @@ def play_repair(study: Study, games: Sequence[Game], play: Play, seed: int) -> l
             for vector, shares in sorted(tried.items(), key=lambda item: largest(item[1]))
         }
         chosen, official = choose(tried), found[(0,) * game.num_players]
-        row: dict[str, Any] = {
-            "players": game.num_players,
-            "official": official["starting_rupees"],
-            "games": part.games,
-        }
-        row |= {"official_deviation": official["deviation"], "vectors": list(found.values()), "chosen": found[chosen]}
-        rows.append(row)
+        about = {"players": game.num_players, "official": official["starting_rupees"], "games": part.games}
+        about |= {"official_deviation": official["deviation"], "vectors": list(found.values())}
+        rows.append(about | {"chosen": found[chosen], "confirmed": []})
         repaired, deals = Game(changed(game.rules, chosen)), games_with(part.confirm, game.num_players)
         wanted += [cell_of(repaired, study.elsewhere(name), deals, seed, accounts=True) for name in part.agents]
-    matches = without_faults(play("repair, confirmation", wanted))
-    decided = iter(zip(matches, decide([match.win_share for match in matches]), strict=True))
+    matches = play("repair, confirmation", wanted)
+    verdicts = decide([match.win_share for match in matches])
+    for (row, agent), match, verdict in zip(itertools.product(rows, part.agents), matches, verdicts, strict=True):
+        seats = [{"seat": seat} | one.to_dict() for seat, one in enumerate(share_intervals(match.win_share))]
+        row["confirmed"].append({"agent": agent, "games": match.num_games, "seats": seats, "verdict": verdict})
     for row in rows:
-        row["confirmed"] = []
-        for agent, (match, verdict) in zip(part.agents, decided, strict=False):
-            seats = [{"seat": seat} | one.to_dict() for seat, one in enumerate(share_intervals(match.win_share))]
-            row["confirmed"].append({"agent": agent, "games": match.num_games, "seats": seats, "verdict": verdict})
         row["exists"] = all(one["verdict"]["word"] in ("fair", "nearly fair") for one in row["confirmed"])
     return rows
 
 
-def _try_vectors(study: Study, game: Game, play: Play) -> Tried:
+def _try_vectors(study: Study, part: Repair, game: Game, play: Play) -> Tried:
     """The results of the vectors that are played on development deals for one number of players."""
-    assert study.repair is not None
-    part, seed, tried = study.repair, study.seed("balance development"), dict[Vector, Sequence[np.ndarray]]()
-    for find in (first_vectors, further_vectors):
-        vectors = find(game.rules, tried, part.vectors)
+    seed, tried = study.seed("balance development"), dict[Vector, Sequence[np.ndarray]]()
+    for _ in ("single changes", "the most promising ones"):
+        vectors = next_vectors(game.rules, tried, part.vectors)
         wanted = [
             cell_of(Game(changed(game.rules, vector)), study.elsewhere(agent), part.games, seed)
             for vector, agent in itertools.product(vectors, part.agents)
         ]
-        matches = iter(without_faults(play("repair", wanted)))
+        matches = iter(play("repair", wanted))
         tried |= {vector: [next(matches).win_share for _ in part.agents] for vector in vectors}
     return tried
 
@@ -92,29 +85,24 @@ def changed(rules: Rules, vector: Vector) -> Rules:
     return dataclasses.replace(rules, starting_rupees=rupees)
 
 
-def first_vectors(rules: Rules, played: Tried, most: int) -> list[Vector]:
-    """Those that change one seat at most, `most` of them; none is played yet."""
-    return [vector for vector in all_vectors(rules) if sum(map(bool, vector)) <= 1][:most]
-
-
-def further_vectors(rules: Rules, played: Tried, most: int) -> list[Vector]:
-    """The vectors that are expected to be fairest, if the effects of single changes add up.
+def next_vectors(rules: Rules, played: Tried, most: int) -> list[Vector]:
+    """First those that change one seat at most, then those that are expected to be fairest if the effects of these add up.
 
     Args:
         rules: without a change.
-        played: the results of `first_vectors`.
+        played: the results of the first ones; none if they are not played yet.
         most: how many vectors are played in all.
     """
-    none = (0,) * rules.num_players
-    base = np.array([deviations(shares) for shares in played[none]])  # (agents, n)
-    effect = {vector: np.array([deviations(shares) for shares in results]) - base for vector, results in played.items()}
+    none, vectors = (0,) * rules.num_players, all_vectors(rules)
+    if not played:
+        return [vector for vector in vectors if sum(map(bool, vector)) <= 1]
+    off = {vector: np.array([deviations(shares) for shares in results]) for vector, results in played.items()}
 
     def expected(vector: Vector) -> float:
         single = [(*none[:seat], step, *none[seat + 1 :]) for seat, step in enumerate(vector) if step]
-        return float(np.abs(base + sum(effect[one] for one in single)).max())
+        return float(np.abs(off[none] + sum(off[one] - off[none] for one in single)).max())
 
-    others = [vector for vector in all_vectors(rules) if vector not in played]
-    return sorted(others, key=expected)[: max(0, most - len(played))]
+    return sorted((vector for vector in vectors if vector not in played), key=expected)[: max(0, most - len(played))]
 
 
 def largest(results: Sequence[np.ndarray]) -> float:

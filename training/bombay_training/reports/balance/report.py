@@ -9,7 +9,7 @@ import dataclasses
 import functools
 import itertools
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -27,17 +27,17 @@ from bombay_training.matches.intervals import (
     holm,
     mean_bounds,
     mean_change_bounds,
-    p_value,
     share_bounds,
 )
 from bombay_training.matches.results import Match
 from bombay_training.matches.statistics import FaultCount
 from bombay_training.reports.balance import verdicts
 from bombay_training.reports.balance.plan import Setting
-from bombay_training.reports.balance.verdicts import comparisons, deviations
+from bombay_training.reports.balance.verdicts import comparisons, deviations, p_of
 
 FORMAT: Final = "bombay-balance/5"
 ACCOUNTS: Final = {"rupees": SOURCES, "uses": USES, "spent": SPENDING}
+QUANTITIES: Final = ("win_share", "margin", "final")  # what a match has for each game and seat, (G, n)
 
 Row = dict[str, Any]
 Judged = tuple[Row, np.ndarray]  # a row of the report, and the win shares (G, n) of its games
@@ -46,54 +46,42 @@ Judged = tuple[Row, np.ndarray]  # a row of the report, and the win shares (G, n
 # --- estimates ---
 
 
-@dataclasses.dataclass(frozen=True)
-class Quantity:
-    """What a match has for each game and seat, (G, n), and the bounds of its means and of their changes within deals.
-
-    Changes of rupees also take the variance of a difference between unrelated games.
-    """
-
-    name: str
-    bounds: Callable[[Moments, float], Bounds]
-    change_bounds: Callable[[Moments, np.ndarray, float], Bounds]
-    family: Callable[[int], int] = comparisons  # how many intervals of n seats are independent
-
-    def intervals(self, values: np.ndarray) -> list[Estimate]:
-        """Means by seat with simultaneous intervals."""
-        moments = Moments.of(values)
-        return estimates(moments, self.bounds(moments, 1 - (1 - CONFIDENCE) / self.family(values.shape[1])))
-
-    def changes(self, before: np.ndarray, after: np.ndarray) -> tuple[list[Estimate], float]:
-        """Mean changes by seat with simultaneous intervals, and the p value of the test that no seat's mean changes."""
-        moments, unrelated = Moments.of(after - before), Moments.of(before).variance + Moments.of(after).variance
-
-        def bounds(confidence: float) -> Bounds:
-            return self.change_bounds(moments, unrelated, 1 - (1 - confidence) / self.family(before.shape[1]))
-
-        def excludes_zero(confidence: float) -> bool:
-            low, high = bounds(confidence)
-            return bool(((low > 0) | (high < 0)).any())
-
-        return estimates(moments, bounds(CONFIDENCE)), p_value(excludes_zero)
+def intervals(quantity: str, values: np.ndarray) -> list[Estimate]:
+    """Means by seat of one of `QUANTITIES`, (G, n), with simultaneous intervals."""
+    moments, bounds = Moments.of(values), share_bounds if quantity == "win_share" else mean_bounds
+    return estimates(moments, bounds(moments, _level(quantity, values.shape[1], CONFIDENCE)))
 
 
-WIN_SHARE: Final = Quantity(
-    "win_share", share_bounds, lambda moments, _, confidence: change_bounds(moments, confidence)
-)
-MARGIN: Final = Quantity("margin", mean_bounds, mean_change_bounds)
-FINAL: Final = Quantity("final", mean_bounds, mean_change_bounds, int)  # the sum of all seats is not fixed
-share_intervals, share_changes = WIN_SHARE.intervals, WIN_SHARE.changes
+def changes(quantity: str, before: np.ndarray, after: np.ndarray) -> tuple[list[Estimate], float]:
+    """Mean changes by seat within deals, with simultaneous intervals, and the p value of the test that no seat's mean changes."""
+    moments, unrelated = Moments.of(after - before), Moments.of(before).variance + Moments.of(after).variance
+
+    def bounds(confidence: float) -> Bounds:
+        level = _level(quantity, before.shape[1], confidence)
+        if quantity == "win_share":
+            return change_bounds(moments, level)
+        return mean_change_bounds(moments, unrelated, level)
+
+    return estimates(moments, bounds(CONFIDENCE)), p_of(bounds, lambda low, high: ((low > 0) | (high < 0)).any())
+
+
+def _level(quantity: str, seats: int, confidence: float) -> float:
+    """The confidence of each seat's interval, so that all hold together. Only final rupees have no fixed sum."""
+    return 1 - (1 - confidence) / (seats if quantity == "final" else comparisons(seats))
+
+
+share_intervals: Final = functools.partial(intervals, "win_share")
+share_changes: Final = functools.partial(changes, "win_share")
 
 
 def par_tests(shares: np.ndarray) -> list[float]:
     """The p values by seat of the tests that the mean of `shares` (G, n) is par; one for two seats, which mirror each other."""
-    moments, par = Moments.of(shares), 1 / shares.shape[1]
+    bounds, par = functools.partial(share_bounds, Moments.of(shares)), 1 / shares.shape[1]
 
-    def excludes_par(seat: int, confidence: float) -> bool:
-        low, high = share_bounds(moments, confidence)
-        return not low[seat] <= par <= high[seat]
+    def apart(seat: int) -> float:
+        return p_of(bounds, lambda low, high: not low[seat] <= par <= high[seat])
 
-    return [p_value(functools.partial(excludes_par, seat)) for seat in range(comparisons(shares.shape[1]))]
+    return [apart(seat) for seat in range(comparisons(shares.shape[1]))]
 
 
 def equality_test(values: np.ndarray) -> Row | None:
@@ -128,7 +116,7 @@ def make_report(settings: Sequence[Setting], matches: Sequence[Match], seed: int
     tables, excluded, judged = list[Row](), list[Row](), (list[Judged](), list[Judged]())
     base = matches[0]
     for setting, match in zip(settings, matches, strict=True):
-        about = {"players": match.game.num_players, "agent": setting.agent, "change": setting.change}
+        about: Row = {"players": match.game.num_players, "agent": setting.agent, "change": setting.change}
         about |= {"games": match.num_games, "faults": len(match.faults)}
         about |= {"board": match.game.board.name, "rules": match.game.rules.to_dict()}
         base = base if setting.change else match
@@ -136,11 +124,12 @@ def make_report(settings: Sequence[Setting], matches: Sequence[Match], seed: int
             word = "none: too many faults" + ("" if _too_faulty(match) else " by the unchanged rules")
             excluded.append(about | {"verdict": {"word": word, "reading": word}})
             continue
-        row = about | _summary(match) | ({} if setting.change else {"what_ifs": []})
+        row = about | _summary(match)
         if setting.change:
-            _enter_effect(row, base, match)
+            row |= _effect(row["seats"], base, match)
             tables[-1]["what_ifs"].append(row)
         else:
+            row["what_ifs"] = []
             tables.append(row)
         judged[bool(setting.change)].append((row, match.win_share[match.played_out]))
     for family in judged:
@@ -179,39 +168,38 @@ def _too_faulty(match: Match) -> bool:
 def _summary(match: Match) -> Row:
     """What the games of a setting show by themselves; those that ended by a fault are left out."""
     kept, n = match.played_out, match.game.num_players
-    shares, margins = match.win_share[kept], match.margin[kept]
-    seats: list[Row] = [{"seat": seat} for seat in range(n)]
-    for quantity in (WIN_SHARE, MARGIN, FINAL):
-        _enter(seats, quantity.name, quantity.intervals(getattr(match, quantity.name)[kept]))
     assert match.accounts is not None
+    seats: list[Row] = [{"seat": seat} for seat in range(n)]
+    for quantity in QUANTITIES:
+        for seat, estimate in zip(seats, intervals(quantity, getattr(match, quantity)[kept]), strict=True):
+            seat[quantity] = estimate.to_dict()
     for account, entries in ACCOUNTS.items():
         for seat, means in zip(seats, match.accounts[account][kept].mean(axis=0).tolist(), strict=True):
             seat[account] = dict(zip(entries, means, strict=True))
+    shares = match.win_share[kept]
     return {
         "par": 1 / n,
         "intervals_in_a_family": comparisons(n),
         "largest_deviation": largest_deviation(share_intervals(shares)).to_dict(),
-        "all_seats_equal": {"win_share": equality_test(shares - 1 / n), "margin": equality_test(margins)},
+        "all_seats_equal": {"win_share": equality_test(shares - 1 / n), "margin": equality_test(match.margin[kept])},
         "seats": seats,
     }
 
 
-def _enter(seats: Sequence[Row], name: str, found: Sequence[Estimate]) -> None:
-    for seat, estimate in zip(seats, found, strict=True):
-        seat[name] = estimate.to_dict()
+def _effect(seats: Sequence[Row], base: Match, match: Match) -> Row:
+    """The effect of a changed rule: the differences of its games from those of `base`, the same deals unchanged.
 
-
-def _enter_effect(row: Row, base: Match, match: Match) -> None:
-    """Enter the effect of a changed rule: the differences of its games from those of `base`, the same deals unchanged."""
+    Those by seat are entered into `seats`.
+    """
     both, tests = np.flatnonzero(base.played_out[: match.num_games] & match.played_out), dict[str, Row]()
-    for quantity in (WIN_SHARE, MARGIN, FINAL):
-        name = quantity.name
-        changes, p = quantity.changes(getattr(base, name)[both], getattr(match, name)[both])
-        _enter(row["seats"], f"{name}_change", changes)
-        tests[name] = {"p": p}
+    for quantity in QUANTITIES:
+        found, p = changes(quantity, getattr(base, quantity)[both], getattr(match, quantity)[both])
+        tests[quantity] = {"p": p}
+        for seat, estimate in zip(seats, found, strict=True):
+            seat[f"{quantity}_change"] = estimate.to_dict()
     before, after = base.win_share[both], match.win_share[both]
     paired, apart = (after - before).var(axis=0).sum(), before.var(axis=0).sum() + after.var(axis=0).sum()
-    row |= {  # in place
+    return {
         "deals_compared": len(both),
         "pairing_gain": float(apart / paired) if paired else None,
         "deviation_before": float(np.abs(deviations(before)).max()),
@@ -225,12 +213,11 @@ def _judge(family: Sequence[Judged]) -> None:
 
     The words about seats are tested over all rows together (Holm): any is wrong with a probability of at most 5 %.
     """
-    for (row, _), verdict in zip(family, verdicts.decide([shares for _, shares in family]), strict=True):
-        row["verdict"] = verdict
     tests = [par_tests(shares) for _, shares in family]
     told = iter(holm(list(itertools.chain.from_iterable(tests))))
-    for (row, _), p_values in zip(family, tests, strict=True):
-        answers = [next(told) for _ in p_values]
+    decided = verdicts.decide([shares for _, shares in family])
+    for (row, _), verdict, p_values in zip(family, decided, tests, strict=True):
+        row["verdict"], answers = verdict, [next(told) for _ in p_values]
         for seat in row["seats"]:
             place = min(seat["seat"], len(answers) - 1)  # of two seats, which mirror each other, one is tested
             way = "more" if seat["win_share"]["mean"] > row["par"] else "less"

@@ -7,7 +7,7 @@ groups of nets differ by more than nets of one group do.
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,19 +32,21 @@ def play_retrained(
 
     The nets are kept in the folder. Raises OSError if it cannot be written.
     """
-    games, shares = settings[0].games, dict[tuple[int, str], np.ndarray]()
+    shares, rows = dict[tuple[int, str], np.ndarray](), list[dict[str, Any]]()
     for setting in settings:
-        variant = setting.game.num_players, setting.change
-        if variant in shares:  # of another agent
+        players, change, games = setting.game.num_players, setting.change, settings[0].games
+        if (players, change) in shares:  # of another agent
             continue
         cells = []
         for run, options in _runs(setting, folder, board):
             learn(run, options)
             cells.append(cell_of(setting.game, AGENT.format(run / "agent.safetensors"), games, seed))
         matches = without_faults(play("nets that learned the rules", cells))
-        shares[variant] = np.array([match.win_share.mean(axis=0) for match in matches])
-    about = {"nets": SEEDS, "minutes": MINUTES, "games": games}
-    return [row | about for row in compare_all(shares)]
+        shares[players, change] = np.array([match.win_share.mean(axis=0) for match in matches])
+        if change:
+            about = {"players": players, "change": change, "nets": SEEDS, "minutes": MINUTES, "games": games}
+            rows.append(about | compare(shares[players, ""], shares[players, change]))
+    return rows
 
 
 def _runs(setting: Setting, folder: Path, board: Path | None) -> Iterator[tuple[Path, ZeroSettings]]:
@@ -60,27 +62,23 @@ def _runs(setting: Setting, folder: Path, board: Path | None) -> Iterator[tuple[
         yield folder / f"seed-{seed}", options
 
 
-def compare_all(shares: Mapping[tuple[int, str], np.ndarray]) -> Iterator[dict[str, Any]]:
-    """Each changed rule compared with the given ones, by mean win shares (nets, n) for each number of players and change.
+def compare(before: np.ndarray, after: np.ndarray) -> dict[str, Any]:
+    """A changed rule compared with the given ones, by mean win shares (nets, n) of both groups of nets.
 
-    Yields:
+    Returns:
         For each seat the mean shares of both groups and the change with its 95 % interval; and the smallest p value of any seat,
         multiplied by the number of seats. None for the bounds and p where no net differs from another.
     """
     from scipy import stats  # which takes a second to import; the command needs the numbers above for its help
 
-    for (players, change), after in shares.items():
-        if not change:
-            continue
-        before, seats, p_values = shares[players, ""], [], list[float]()
-        for seat, (old, new) in enumerate(zip(before.T, after.T, strict=True)):
-            given, changed, low, high = float(old.mean()), float(new.mean()), None, None
-            if np.ptp(old) > NO_SPREAD or np.ptp(new) > NO_SPREAD:
-                found = stats.ttest_ind(new, old, equal_var=False)
-                low, high = map(float, found.confidence_interval())
-                p_values.append(float(found.pvalue))
-            bounds = {"mean": changed - given, "low": low, "high": high}
-            seats.append({"seat": seat, "given": given, "changed": changed, "change": bounds})
-        tests = 1 if players == 2 else players  # two seats mirror each other
-        p = min(1.0, tests * min(p_values)) if p_values else None
-        yield {"players": players, "change": change, "seats": seats, "p": p}
+    seats, p_values = [], list[float]()
+    for seat, (old, new) in enumerate(zip(before.T, after.T, strict=True)):
+        given, changed, low, high = float(old.mean()), float(new.mean()), None, None
+        if np.ptp(old) > NO_SPREAD or np.ptp(new) > NO_SPREAD:
+            found = stats.ttest_ind(new, old, equal_var=False)
+            low, high = map(float, found.confidence_interval())
+            p_values.append(float(found.pvalue))
+        bounds = {"mean": changed - given, "low": low, "high": high}
+        seats.append({"seat": seat, "given": given, "changed": changed, "change": bounds})
+    tests = 1 if len(seats) == 2 else len(seats)  # two seats mirror each other
+    return {"seats": seats, "p": min(1.0, tests * min(p_values)) if p_values else None}

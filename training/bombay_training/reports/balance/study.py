@@ -4,22 +4,33 @@ All games go through the one runner, so a study that was stopped goes on. Deals 
 which nothing is chosen, and development deals, on which starting rupees are chosen.
 """
 
-from collections.abc import Sequence
-from typing import Any
+import dataclasses
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from typing import Final
 
-from bombay_env import Game
+import numpy as np
+from scipy import stats
+
+from bombay_env import Board, Game
+from bombay_training.evaluation import kingmaking as kingmakers
+from bombay_training.evaluation import tension as tensions
+from bombay_training.evaluation.luck import REDRAWS, variance_shares
 from bombay_training.matches.cells import Cell
+from bombay_training.matches.intervals import Estimate, Moments, estimates, share_bounds
 from bombay_training.matches.results import Match
-from bombay_training.reports.balance.boards import play_boards
-from bombay_training.reports.balance.plan import Play, Study, cells, plan, without_faults
-from bombay_training.reports.balance.recorded import play_luck, play_recorded
+from bombay_training.matches.spec import games_with, seed_from
+from bombay_training.reports.balance.plan import Boards, Part, Play, Study, cell_of, cells, plan, without_faults
 from bombay_training.reports.balance.repair import play_repair
-from bombay_training.reports.balance.report import make_report
+from bombay_training.reports.balance.report import Row, make_report
+
+LEAST_PLAYERS: Final = 3  # for a kingmaker
 
 
 def play_study(
     study: Study, games: Sequence[Game], play: Play, seed: int | None = None, notes: Sequence[str] = ()
-) -> dict[str, Any]:
+) -> Row:
     """Play a study.
 
     Args:
@@ -43,18 +54,140 @@ def play_study(
             counts[cell.id] = max(counts.get(cell.id, 0), cell.num_games)
         return play(part, wanted)
 
+    def faultless(part: str, wanted: Sequence[Cell]) -> list[Match]:
+        return without_faults(counted(part, wanted))
+
     settings, left_out = plan(study, games)
     matches = counted("verdicts", cells(settings, seed))
     without_faults(
-        [match for setting, match in zip(settings, matches, strict=True) if setting.tier.agent in study.others]
+        match for setting, match in zip(settings, matches, strict=True) if setting.tier.agent in study.others
     )
     data = make_report(settings, matches, seed, [*notes, *left_out])
+
+    def rows(parts: Sequence[Part], show: Callable[..., Row]) -> list[Row]:
+        return [
+            {"players": game.num_players, "agent": agent} | show(study, part, game, agent, faultless, seed)
+            for game, part in itertools.product(games, parts)
+            for agent in part.agents
+        ]
+
     if study.boards:
-        data["boards"] = play_boards(study, games, counted, seed)
+        data["boards"] = rows([study.boards], _boards)
     if study.repair:
-        data["repair"] = play_repair(study, games, counted, seed)
+        data["repair"] = play_repair(study, games, faultless, seed)
     if study.luck:
-        data["luck"] = play_luck(study.luck, games, counted, seed)
+        data["luck"] = rows([study.luck], _luck)
     if study.recorded:
-        data["recorded"] = play_recorded(study.recorded, games, counted, seed)
+        data["recorded"] = rows(study.recorded, _recorded)
     return data | {"games": sum(counts.values())}
+
+
+# --- boards ---
+
+
+def _boards(study: Study, part: Boards, game: Game, agent: str, play: Play, seed: int) -> Row:
+    """How the shares of seats vary between random boards."""
+    tier = next(tier for tier in study.tiers if tier.agent == agent)
+    wanted = [cell_of(game, agent, games_with(tier.games, game.num_players), seed, accounts=True)]
+    for board in map(Board.random, range(part.boards)):
+        deals = seed_from(f"{seed} {board.name}")
+        wanted.append(cell_of(Game(game.rules, board), tier.elsewhere or agent, part.games, deals))
+    packaged, *found = (match.win_share for match in play("boards", wanted))
+    best = times_best(found)
+    seats = [row | {"best": times} for row, times in zip(spread(found, packaged), best, strict=True)]
+    return {"boards": part.boards, "games": part.games, "best_seat": best, "seats": seats}
+
+
+def times_best(boards: Sequence[np.ndarray]) -> list[float]:
+    """On how many boards each seat has the highest mean win share; equal seats share the board. Win shares (G, n) of each."""
+    means = np.array([shares.mean(axis=0) for shares in boards])
+    best = np.isclose(means, means.max(axis=1, keepdims=True), rtol=1e-9)  # sums of thirds are rounded
+    found: list[float] = (best / best.sum(axis=1, keepdims=True)).sum(axis=0).tolist()
+    return found
+
+
+def spread(boards: Sequence[np.ndarray], packaged: np.ndarray) -> list[Row]:
+    """The distribution of true win shares over boards, by seat.
+
+    Args:
+        boards: win shares (G, n) of each of at least two boards, which were drawn at random.
+        packaged: win shares (G', n) on the packaged board.
+
+    Returns:
+        For each seat as plain JSON types: `mean` over boards with its 95 % interval `mean_low`, `mean_high`; `sd`, the standard
+        deviation of true win shares between boards, which is that of the boards' means with the expected noise of their games
+        removed (method of moments); `new_low`, `new_high`, the 90 % interval for the true share on a new board, which allows for
+        the error of `sd`; `packaged`, the share on the packaged board; and `percentile`, its place among boards, None without
+        spread.
+    """
+    moments, free, rows = [Moments.of(shares) for shares in boards], len(boards) - 1, list[Row]()
+    means = np.array([part.mean for part in moments])
+    noise = np.array([part.variance / part.blocks for part in moments]).mean(axis=0)
+    columns = means.mean(axis=0).tolist(), means.var(axis=0, ddof=1), noise, packaged.mean(axis=0).tolist()
+    for seat, (mean, total, error, here) in enumerate(zip(*columns, strict=True)):
+        sd, of_mean = math.sqrt(max(0.0, total - error)), math.sqrt(total / len(boards))
+        of_new = math.sqrt(_expected_variance(total - error, total * math.sqrt(2 / free)) + of_mean**2)
+        half, new = float(stats.t.ppf(0.975, free)) * of_mean, float(stats.t.ppf(0.95, free)) * of_new
+        row = {"seat": seat, "mean": mean, "mean_low": mean - half, "mean_high": mean + half, "sd": sd}
+        row |= {"new_low": mean - new, "new_high": mean + new, "packaged": here}
+        rows.append(row | {"percentile": 100 * float(stats.norm.cdf((here - mean) / sd)) if sd else None})
+    return rows
+
+
+def _expected_variance(estimate: float, error: float) -> float:
+    """The mean of a variance whose estimate, which may be negative, has this standard error, given that none is negative.
+
+    The estimate alone is 0 wherever the noise of games hides the spread, and an interval from it then is too narrow.
+    """
+    if error == 0:
+        return max(0.0, estimate)
+    return float(stats.truncnorm.mean(-estimate / error, math.inf, loc=estimate, scale=error))
+
+
+# --- the course of games ---
+
+
+def _luck(study: Study, part: Part, game: Game, agent: str, play: Play, seed: int) -> Row:
+    """The shares of set-up, restocks and play in the variance."""
+    plain = cell_of(game, agent, part.games, seed)
+    matches = play("luck", [dataclasses.replace(plain, redraw=redraw) for redraw in REDRAWS])
+    row: Row = {"games": matches[0].num_blocks}
+    for quantity in ("margin", "win_share"):
+        values = (getattr(match, quantity) for match in matches)
+        row[quantity] = {
+            name: {"first": found.first.to_dict(), "total": found.total.to_dict()}
+            for name, found in variance_shares(dict(zip(REDRAWS, values, strict=True))).items()
+        }
+    return row
+
+
+def _recorded(study: Study, part: Part, game: Game, agent: str, play: Play, seed: int) -> Row:
+    """What recorded games show."""
+    cell = dataclasses.replace(cell_of(game, agent, part.games, seed, accounts=True), records=True)
+    (match,) = play("recorded games", [cell])
+    kings = _kingmaking(match) if game.num_players >= LEAST_PLAYERS else None
+    return {"games": match.num_games, "tension": _tension(match), "kingmaking": kings}
+
+
+def _tension(match: Match) -> Row:
+    """Beliefs are calibrated on the first half of the games, and the figures are those of the second."""
+    half, beliefs = match.num_games // 2, tensions.beliefs(match.records)
+    fitted, held_out = (
+        tensions.Beliefs(beliefs.share[games], beliefs.win_share[games]) for games in (slice(half), slice(half, None))
+    )
+    found = vars(tensions.tension(fitted, held_out))
+    plain = {name: value.to_dict() if isinstance(value, Estimate) else value for name, value in found.items()}
+    winner = [estimate.to_dict() for estimate in found["winner"]]
+    return plain | {"winner": winner, "half_time": winner[len(winner) // 2]["mean"] if winner else None}
+
+
+def _kingmaking(match: Match) -> Row:
+    """Numbers of games and positions, with shares of them, and the interval of the share of games with a choice of winner."""
+    found = kingmakers.kingmaking(match.records)
+    row = found.to_dict()
+    if len(found.tied):
+        row["settled"], row["kingmakers"] = float(found.settled.mean()), float(found.kingmaker.mean())
+        row |= {name: count / row["games"] for name, count in row["winners_differ"].items()}
+        moments = Moments.of(found.differ("help", "hurt").astype(np.float64))
+        row["could_choose"] = estimates(moments, share_bounds(moments))[0].to_dict()
+    return row

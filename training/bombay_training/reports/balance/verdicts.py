@@ -13,13 +13,13 @@ Statistical Science 11 (1996).
 import bisect
 import functools
 import math
-from collections.abc import Sequence
-from typing import Final, TypedDict
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypedDict
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from bombay_training.matches.intervals import Moments, holm, p_value, share_bounds
+from bombay_training.matches.intervals import Bounds, Moments, holm, p_value, share_bounds
 
 FAIR: Final = 0.04  # largest deviation from par, relative
 NEARLY_FAIR: Final = 0.10
@@ -60,35 +60,27 @@ def deviations(shares: np.ndarray) -> np.ndarray:
     return np.asarray(shares.mean(axis=0) * shares.shape[1] - 1)
 
 
+def p_of(bounds: Callable[[float], Bounds], claim: Callable[[np.ndarray, np.ndarray], Any]) -> float:
+    """The smallest error rate at which the bounds (n,), which follow from the confidence, prove a claim about both of them."""
+    return p_value(lambda confidence: bool(claim(*bounds(confidence))))
+
+
 def test_cell(shares: np.ndarray) -> dict[str, float]:
     """The p values of the win shares (G, n) of one cell."""
-    moments, par = Moments.of(shares), 1 / shares.shape[1]
+    bounds, par = functools.partial(share_bounds, Moments.of(shares)), 1 / shares.shape[1]
 
-    def within(margin: float, confidence: float) -> bool:
-        low, high = share_bounds(moments, confidence)
-        return bool((low > par * (1 - margin)).all() and (high < par * (1 + margin)).all())
+    def within(margin: float) -> float:
+        least, most = par * (1 - margin), par * (1 + margin)
+        return p_of(bounds, lambda low, high: (low > least).all() and (high < most).all())
 
-    def beyond(confidence: float) -> bool:
-        low, high = share_bounds(moments, confidence)
-        return bool((low > par * (1 + NEARLY_FAIR)).any() or (high < par * (1 - NEARLY_FAIR)).any())
-
+    least, most = par * (1 - NEARLY_FAIR), par * (1 + NEARLY_FAIR)
+    beyond = p_of(bounds, lambda low, high: (low > most).any() or (high < least).any())
     # Half the error rate of two bounds is that of one.
     return {
-        "fair": p_value(functools.partial(within, FAIR)) / 2,
-        "nearly_fair": p_value(functools.partial(within, NEARLY_FAIR)) / 2,
-        "biased": min(1.0, comparisons(len(moments.mean)) * p_value(beyond) / 2),
+        "fair": within(FAIR) / 2,
+        "nearly_fair": within(NEARLY_FAIR) / 2,
+        "biased": min(1.0, comparisons(shares.shape[1]) * beyond / 2),
     }
-
-
-def biased_seats(shares: np.ndarray, error: float) -> tuple[list[int], list[int]]:
-    """The seats of a cell that surely deviate by more than `NEARLY_FAIR`: those above par, and those below.
-
-    The probability that any of them does not is at most `error`.
-    """
-    seats = shares.shape[1]
-    low, high = share_bounds(Moments.of(shares), 1 - 2 * error / comparisons(seats))
-    above, below = low * seats - 1 > NEARLY_FAIR, high * seats - 1 < -NEARLY_FAIR
-    return np.flatnonzero(above).tolist(), np.flatnonzero(below).tolist()
 
 
 def decide(cells: Sequence[np.ndarray]) -> list[Verdict]:
@@ -97,14 +89,17 @@ def decide(cells: Sequence[np.ndarray]) -> list[Verdict]:
     rejected = {word: holm([test[name] for test in tests], ERROR) for word, name in WORDS.items()}
     for index, (shares, test) in enumerate(zip(cells, tests, strict=True)):
         word = next((word for word in WORDS if rejected[word][index]), UNDECIDED)
-        error, off = ERROR / len(cells), deviations(shares)
-        above, below = biased_seats(shares, error) if word == "biased" else ([], [])
+        seats, error, above, below = shares.shape[1], ERROR / len(cells), list[int](), list[int]()
+        if word == "biased":  # the probability that any seat is named wrongly is at most `error`
+            low, high = share_bounds(Moments.of(shares), 1 - 2 * error / comparisons(seats))
+            above = np.flatnonzero(low * seats - 1 > NEARLY_FAIR).tolist()
+            below = np.flatnonzero(high * seats - 1 < -NEARLY_FAIR).tolist()
         found.append(
             Verdict(
                 word=word,
                 above=above,
                 below=below,
-                deviation=float(np.abs(off).max()),
+                deviation=float(np.abs(deviations(shares)).max()),
                 tests=test,
                 games_needed=games_needed(shares, error) if word == UNDECIDED else None,
                 reading=in_words(word, above, below),
