@@ -8,9 +8,7 @@ import pytest
 GAME = "bombay_env, bombay_env.bombay_v0, bombay_env.record, bombay_env.text"
 HEAVY = "torch stable_baselines3 sb3_contrib tensorboard matplotlib pygame PIL resvg_py pyspiel torchrl typer rich"
 COMMAND = "bombay_training.cli.main"  # it takes a second to import Matplotlib or SciPy's parts
-ANALYSIS = (
-    "matplotlib scipy.stats scipy.special bombay_training.evaluation.ratings bombay_training.evaluation.choice_models"
-)
+ANALYSIS = "matplotlib scipy.stats scipy.special bombay_training.evaluation.ratings"
 REPORTS = "bombay_training.reports.balance.report bombay_training.reports.balance.page"
 
 

@@ -9,10 +9,8 @@ from scipy import stats
 from bombay_training.matches.intervals import (
     LEAST_P,
     Moments,
-    change_bounds,
     holm,
     mean_bounds,
-    mean_change_bounds,
     p_value,
     resampled,
     share_bounds,
@@ -111,7 +109,7 @@ def share_changes(rng, blocks, changed, kind, seats=4):
 def share_change_coverage(rng, blocks, changed, kind):
     """The joint coverage of Bonferroni's intervals of the changes of four seats."""
     values, means = share_changes(rng, blocks, changed, kind)
-    low, high = change_bounds(Moments.of(values.swapaxes(0, 1)), 1 - 0.05 / 4)
+    low, high = share_bounds(Moments.of(values.swapaxes(0, 1)), 1 - 0.05 / 4, -1)
     return float(((low <= means) & (means <= high)).all(axis=1).mean())
 
 
@@ -122,7 +120,7 @@ def rupee_change_coverage(rng, blocks, changed, kind):
     after, mean = (other, 0.0) if kind == "redrawn" else (before + 10, 10 * changed)
     after = np.where(affected, after, before)
     unrelated = moments(before).variance + moments(after).variance
-    return covered(mean_change_bounds(moments(after - before), unrelated), mean)
+    return covered(mean_bounds(moments(after - before), unrelated=unrelated), mean)
 
 
 def many_changes(blocks, changed, kind):
@@ -149,12 +147,12 @@ def test_no_interval_is_without_width():
         low, high = share_bounds(Moments.of(np.full(100, value)))
         assert low <= value <= high
         assert high - low > 0.01
-        low, high = change_bounds(Moments.of(np.full(100, value)))
+        low, high = share_bounds(Moments.of(np.full(100, value)), least=-1)
         assert high - low > 0.01
-    low, high = mean_change_bounds(Moments.of(np.zeros(400)), np.asarray(50.0))
+    low, high = mean_bounds(Moments.of(np.zeros(400)), unrelated=50.0)
     assert low < -0.05 < 0.05 < high
     nothing, one = Moments.of(np.zeros(400)), Moments.of(np.zeros(1))
-    for bounds in (mean_change_bounds(nothing, np.asarray(0.0)), mean_bounds(nothing), mean_bounds(one)):
+    for bounds in (mean_bounds(nothing), mean_bounds(one), mean_bounds(one, unrelated=np.inf)):
         assert bounds == (-np.inf, np.inf)
 
 
@@ -175,7 +173,7 @@ def test_the_interval_of_win_shares_by_hand():
 
 def test_the_interval_of_changes_of_rupees_by_hand():
     """Changes 0, 0, 6: mean 2, spread 24."""
-    low, high = mean_change_bounds(Moments.of(np.array([0, 0, 6])), np.asarray(3.0), TWO)
+    low, high = mean_bounds(Moments.of(np.array([0, 0, 6])), TWO, 3.0)
     error = np.sqrt((24 + 12**2 / (12 + 24)) / 2 / 3)
     assert (low, high) == (pytest.approx(2 - 4.5265 * error, rel=1e-4), pytest.approx(2 + 4.5265 * error, rel=1e-4))
 

@@ -12,7 +12,8 @@ import pytest
 from bombay_agents.search import endgame, last_round
 from bombay_agents.search.last_round import AIMS
 from bombay_env import Game
-from bombay_training.evaluation.kingmaking import Kingmaking, kingmaking, leaders, seats_of, turn_starts, verdict
+from bombay_training.evaluation.kingmaking import Kingmaking, kingmaking, leaders, seats_of, verdict
+from bombay_training.evaluation.tension import turn_starts
 from bombay_training.matches.cells import Cell, Seating
 from bombay_training.matches.run import run
 from helpers.position import last_turn, official, position, variant
@@ -131,7 +132,8 @@ def kingmakers(n, actions, most, count):
 
     Returns the number of positions and of kingmakers among them.
     """
-    starts = [state for record in records_of(official(n), count) for state in turn_starts(record)[n - most :]]
+    states = turn_starts(records_of(official(n), count))[:, -most:]
+    starts = np.split(states.ravel(), states.size)
     found = [assert_as_brute_force(*with_turns_of(actions, official(n), state)) for state in starts]
     return len(found), sum(kingmaker for _, kingmaker in found)
 
@@ -166,7 +168,9 @@ def test_nothing_is_forgotten_that_matters(n, most, changes):
     game, rng = variant(n, **changes), random.Random(1)
     workspace, plain = last_round.new_workspace(game), endgame.new_workspace(game)
     for seed in range(1 if SLOW else 20):
-        for state in turn_starts(play_record(game, seed, rng))[n - (1 if SLOW else most) :]:
+        for state in np.split(
+            turn_starts([play_record(game, seed, rng)])[0, -(1 if SLOW else most) :], 1 if SLOW else most
+        ):
             found = last_round.solve(game, state, 0, workspace=workspace)
             best = endgame.solve(game, state, workspace=plain)
             assert seats_of(found.winners[:1], n)[0].tolist() == (best.win_share > 0).tolist()
@@ -228,10 +232,8 @@ def test_a_sale_can_spoil_the_next_one():
 def test_a_game_is_judged_by_the_positions_that_were_reached():
     game, rng = variant(3, sets=2, turns_per_set=2, actions_per_turn=1), random.Random(1)
     records = [play_record(game, seed, rng) for seed in range(3)]
-    fault = {"seat": 0, "action": "none", "reason": "it raised"}
-    broken = dataclasses.replace(records[1], events=records[1].events[:-1], result=None, fault=fault)
-    found = kingmaking([records[0], broken, *records[1:]])
-    assert (len(found.tied), found.unsolved, found.unfinished) == (3, 0, 1)
+    found = kingmaking(records)
+    assert (len(found.tied), found.unsolved) == (3, 0)
     for number, record in enumerate(records):
         starts = {}  # by place in the round: seat 1 moves first
         for _, state in record.replay():
@@ -249,13 +251,12 @@ def test_a_game_is_judged_by_the_positions_that_were_reached():
 def test_games_are_counted():
     winners = np.array([[[1, 0], [1, 0], [0, 1]], [[1, 1], [1, 1], [1, 1]], [[0, 1], [1, 0], [1, 0]]], bool)
     settled, kingmaker = np.array([[1, 1], [1, 0], [0, 1]], bool), np.array([[1, 0], [0, 0], [0, 1]], bool)
-    found = Kingmaking(np.array([True, False, False]), settled, kingmaker, winners, 4, 5)
+    found = Kingmaking(np.array([True, False, False]), settled, kingmaker, winners, 4)
     assert found.differ("help", "hurt").tolist() == [True, False, False]
     assert json.loads(json.dumps(found.to_dict())) == {
         "players": 2,
         "games": 3,
         "unsolved": 4,
-        "unfinished": 5,
         "tied_leads": 1,
         "places": [
             {"turns_left": 2, "positions": 3, "settled": 2, "kingmakers": 1},
@@ -271,7 +272,7 @@ def test_a_round_that_is_too_large_is_reported():
     found = kingmaking([record], limit=1)
     assert (found.unsolved, found.winners.shape, found.settled.shape) == (1, (0, 3, 2), (0, 2))
     assert kingmaking([record], limit=1000).unsolved == 0
-    (state, _) = turn_starts(record)
+    state = turn_starts([record])[0, :1]
     ways = next(limit for limit in range(1, 1000) if not kingmaking([record], limit).unsolved)
     with pytest.raises(endgame.TooLargeError, match=f"^this round can go in more than limit={ways - 1} ways"):
         last_round.solve(game, state, 0, limit=ways - 1)

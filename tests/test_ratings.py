@@ -1,23 +1,16 @@
 """Ratings: the models against brute force, what cannot change them, and how often their intervals cover the truth."""
 
+import dataclasses
 import itertools
 import json
 
 import numpy as np
 import pytest
-from scipy import special, stats
+from scipy import sparse, special, stats
 
 from bombay_agents import make
 from bombay_env import Game, Rules
-from bombay_training.evaluation.choice_models import (
-    Model,
-    _orders,
-    estimates_of,
-    fitted,
-    league_of,
-    log_likelihood,
-)
-from bombay_training.evaluation.ratings import check_cells, rate
+from bombay_training.evaluation.ratings import League, Model, check_cells, fit, league_of, log_likelihood, rate
 from bombay_training.matches.cells import Cell, Seating
 from bombay_training.matches.play import lost_share
 from bombay_training.matches.run import run
@@ -107,16 +100,20 @@ def fixed_seats(lineup, winners):
 
 @pytest.mark.parametrize("model", Model)
 def test_the_fit_is_where_the_likelihood_has_no_slope(matches, model):
-    estimates = estimates_of(league_of(matches, model), 1.0)
-    assert abs(estimates.scores.sum(axis=0) + estimates.pseudo[1]).max() < 1e-9
+    played = league_of(matches, model)
+    found = fit(played)
+    _, gradient, information = log_likelihood(played, 1.0, found.strengths)
+    assert abs(gradient).max() < 1e-9
+    assert found.total == pytest.approx(information)
+    assert found.scores.sum(axis=0) == pytest.approx(np.tanh(found.strengths / 2) / 2, abs=1e-9)
 
 
 def test_the_fit_reproduces_the_mean_win_share_of_every_agent_and_seat(matches):
     played = league_of(matches, Model.WINS)
-    estimates = estimates_of(played, NEVER)
+    found = fit(played, NEVER)
     games = played.counts.sum()
-    assert abs(estimates.scores.sum(axis=0)).max() < 1e-6 * games
-    predicted = special.softmax(estimates.strengths[played.seats] + estimates.strengths[-4:], axis=1)
+    assert abs(found.scores.sum(axis=0)).max() < 1e-6 * games
+    predicted = special.softmax(found.strengths[played.seats] + found.strengths[-4:], axis=1)
     counts = played.counts.sum(axis=0)
     assert counts @ predicted / games == pytest.approx(counts @ played.values / games, abs=1e-6)
     for agent in range(len(played.agents)):
@@ -129,10 +126,10 @@ def test_the_fit_reproduces_the_mean_win_share_of_every_agent_and_seat(matches):
 @pytest.mark.parametrize("model", Model)
 def test_derivatives_equal_finite_differences(matches, model):
     played = league_of(matches, model)
-    counts, at = played.counts.sum(axis=0), np.random.default_rng(2).normal(size=len(played.agents) + 4)
-    _, gradient, information = log_likelihood(played, counts, 1.0, at)
+    at = np.random.default_rng(2).normal(size=len(played.agents) + 4)
+    _, gradient, information = log_likelihood(played, 1.0, at)
     steps = 1e-5 * np.eye(len(at))
-    higher, lower = ([log_likelihood(played, counts, 1.0, at + sign * step) for step in steps] for sign in (1, -1))
+    higher, lower = ([log_likelihood(played, 1.0, at + sign * step) for step in steps] for sign in (1, -1))
     slopes = [(high[0] - low[0]) / 2e-5 for high, low in zip(higher, lower, strict=True)]
     curves = [(low[1] - high[1]) / 2e-5 for high, low in zip(higher, lower, strict=True)]
     assert gradient == pytest.approx(np.array(slopes), rel=1e-5, abs=1e-3)
@@ -147,7 +144,9 @@ def test_a_tie_is_the_sum_of_the_orders_that_it_leaves_open(n):
     for order in itertools.permutations(range(n)):
         alone[order] = np.prod([odds[seat] / odds[list(order[stage:])].sum() for stage, seat in enumerate(order)])
     every = sorted(set(itertools.product(range(1, n + 1), repeat=n)))  # also places with gaps
-    values, *_ = _orders(np.array(every))(np.tile(weights, (len(every), 1)))
+    seats = np.tile(np.arange(n), (len(every), 1))
+    played = League(tuple("vwxyz"[:n]), seats, np.array(every), None, None, Model.ORDERS)
+    values, *_ = played.terms(np.append(weights, np.zeros(n)))
     for places, value in zip(every, values, strict=True):
         kept = [order for order in alone if all(places[one] <= places[two] for one, two in itertools.pairwise(order))]
         assert np.exp(value) == pytest.approx(sum(alone[order] for order in kept))
@@ -267,10 +266,10 @@ def without(match, deals):
 @pytest.mark.parametrize("model", Model)
 def test_one_step_of_newton_equals_a_new_fit(matches, model):
     played = league_of(matches[20:], model)
-    estimates, deals = estimates_of(played, 1.0), len(played.deals)
+    found, deals = fit(played), len(played.deals)
     weights = np.random.default_rng(3).dirichlet(np.ones(deals), 40) * deals
-    again = np.array([fitted(played, row @ played.counts, 1.0) for row in weights])
-    steps, errors = estimates.resampled(weights) - estimates.strengths, again - estimates.strengths
+    weighted = [dataclasses.replace(played, counts=sparse.diags_array(row) @ played.counts) for row in weights]
+    steps, errors = found.moves(weights), np.array([fit(league).strengths for league in weighted]) - found.strengths
     ordinary = [played.agents.index(f"agent-{agent}") for agent in range(5)]
     steps, errors = (part[:, ordinary] - part[:, ordinary].mean(axis=1, keepdims=True) for part in (steps, errors))
     assert steps.std(axis=0) == pytest.approx(errors.std(axis=0), rel=0.1)

@@ -45,26 +45,24 @@ def run_blocks(
     blocks: int,
     seed: int = 0,
     progress: Callable[[float], None] | None = None,
-    seating: Seating = Seating.ALL,
-    format: str = "seats",
-    chunk_games: int | None = None,
     records: list[Record] | None = None,
     pool: Engine | None = None,
+    **options: Any,
 ) -> Match:
     """Play a line-up on `blocks` deals, each in every order of the seating.
 
     Args:
-        game, lineup, seed, seating, format, chunk_games: as those of `Cell`.
+        game, lineup, seed: as those of `Cell`.
         blocks: number of deals.
         progress: called with the number of games played since the last call.
         records: receives the record of every game, in order.
         pool: plays the games in its processes, if all agents are specs; None for this process.
+        options: `seating`, `format` and `chunk_games` of `Cell`.
 
     Raises:
         ValueError: as `Cell` and `run`.
     """
-    kept = records is not None
-    cell = Cell(game, tuple(lineup), blocks, seed, seating, format, records=kept, chunk_games=chunk_games)
+    cell = Cell(game, tuple(lineup), blocks, seed, records=records is not None, **options)
     (match,) = run([cell], engine=pool, progress=progress)
     if records is not None:
         records += match.records

@@ -24,7 +24,7 @@ from bombay_agents import Agent
 from bombay_agents.random import RandomAgent
 from bombay_agents.scripted.greedy import GreedyAgent
 from bombay_env import Game
-from bombay_env.agent import AgentFault, Blame, ask, name_of
+from bombay_env.agent import AgentFault, Blame, ask
 from bombay_env.checks import MAX_SEED
 from bombay_env.state import state_to_dict
 
@@ -60,15 +60,6 @@ class AuditReport:
         return dataclasses.asdict(self)
 
 
-@dataclasses.dataclass(frozen=True)
-class _Finding:
-    """What is wrong with an agent: the reason, the index of the state if it is one, and the answers to show."""
-
-    reason: str
-    lane: int | None = None
-    answers: tuple[str, ...] = ()
-
-
 def audit(make: Callable[[], Agent], games: Sequence[Game], states: int = 400, seed: int = 0) -> AuditReport:
     """Audit an agent.
 
@@ -89,20 +80,11 @@ def audit(make: Callable[[], Agent], games: Sequence[Game], states: int = 400, s
     passed = 0
     for number, game in enumerate(games):
         sample = sample_states(game, math.ceil(states / len(games)), seed + number)
-        finding = _check(make, game, sample, seed)
-        if finding is not None:
-            return _failed(game, sample, finding, passed)
+        failure = _failure(make, game, sample, seed)
+        if failure:
+            return dataclasses.replace(failure, states=passed)
         passed += len(sample)
     return AuditReport("passed", passed)
-
-
-def _failed(game: Game, sample: np.ndarray, finding: _Finding, passed: int) -> AuditReport:
-    where, state = f"{game.num_players} players", None
-    if finding.lane is not None:
-        state = state_to_dict(sample[finding.lane], game.rules, game.board)
-        fields = ", ".join(f"{name} {state[name]}" for name in ("set", "turn", "current_player", "actions_left"))
-        where = f"{where}, state {finding.lane} ({fields})"
-    return AuditReport("failed", passed, f"{where}: {finding.reason}", state, finding.answers)
 
 
 def audit_in_process(spec: str, games: Sequence[Game], states: int, seed: int) -> AuditReport:
@@ -111,20 +93,16 @@ def audit_in_process(spec: str, games: Sequence[Game], states: int, seed: int) -
     Raises:
         ValueError: the spec is invalid, or the agent cannot be made.
     """
-    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), _start_process) as pool:
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
         try:
             return pool.submit(_audit_spec, spec, games, states, seed).result()
         except BrokenProcessPool:
             return AuditReport("failed", 0, "its process ended")
 
 
-def _start_process() -> None:
-    """Keep what the agent prints out of the result, and let Ctrl-C end the process without a traceback."""
-    sys.stdout = sys.stderr
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
 def _audit_spec(spec: str, games: Sequence[Game], states: int, seed: int) -> AuditReport:
+    sys.stdout = sys.stderr  # what the agent prints is not part of the result
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends the process without a traceback
     bombay_agents.make(spec)
     return audit(lambda: bombay_agents.make(spec), games, states, seed)
 
@@ -141,13 +119,9 @@ def sample_states(game: Game, count: int, seed: int = 0) -> np.ndarray:
     while len(pool) < count or (len(pools) < 2 * MAX_ROUNDS and not pool["take_pending"].any()):
         pools += [_play_through(game, agent, GAMES_PER_ROUND, rng) for agent in (RandomAgent(), GreedyAgent())]
         pool = np.concatenate(pools)
-    last = pool["turn"] == game.rules.turns_per_set - 1
+    take, last = pool["take_pending"] == 1, pool["turn"] == game.rules.turns_per_set - 1
     chosen: list[int] = []
-    for wanted, size in (
-        (pool["take_pending"] == 1, count // 10),
-        (last, count // 4),
-        (np.ones(len(pool), bool), count),
-    ):
+    for wanted, size in ((take, count // 10), (last, count // 4), (np.ones(len(pool), np.bool_), count)):
         left = np.setdiff1d(np.flatnonzero(wanted), chosen)
         chosen += rng.permutation(left)[: min(size, count - len(chosen))].tolist()
     return pool[sorted(chosen)]
@@ -163,50 +137,44 @@ def _play_through(game: Game, agent: Agent, lanes: int, rng: np.random.Generator
     return np.concatenate(found)
 
 
-def _check(make: Callable[[], Agent], game: Game, sample: np.ndarray, seed: int) -> _Finding | None:
+def _failure(make: Callable[[], Agent], game: Game, sample: np.ndarray, seed: int) -> AuditReport | None:
     """The first thing that is wrong with an agent's decisions in these states, None if nothing is."""
-    rng = np.random.default_rng(seed)
+
+    def failed(reason: str, lane: int | None = None, answers: tuple[str, ...] = ()) -> AuditReport:
+        where, state = f"{game.num_players} players", None
+        if lane is not None:
+            state = state_to_dict(sample[lane], game.rules, game.board)
+            fields = ", ".join(f"{name} {state[name]}" for name in ("set", "turn", "current_player", "actions_left"))
+            where = f"{where}, state {lane} ({fields})"
+        return AuditReport("failed", 0, f"{where}: {reason}", state, answers)
+
+    rng, first = np.random.default_rng(seed), None
     shown = [(sample["seed"], "when the call was repeated")] * 2
     for _ in range(OTHER_SEEDS):
         seeds = rng.integers(MAX_SEED, size=len(sample), dtype=np.uint64, endpoint=True)
         shown.append((seeds, "with another seed in the state, which no player may use"))
-    first = None
     for seeds, when in shown:
-        answer = _decide(make, game, sample, seeds, seed)
-        if isinstance(answer, _Finding):
-            return answer
+        try:
+            with Blame(WHO):
+                agent = _Watched(make())
+            answer = ask(agent, game, sample, np.random.default_rng(seed), seeds, WHO)
+        except AgentFault as fault:
+            illegal = fault.answer is not None
+            return failed(fault.reason, fault.lanes[0], (fault.action,)) if illegal else failed(fault.reason)
+        if agent.changed.size:
+            return failed("it changed the state that it was given", int(agent.changed[0]))
         first = answer if first is None else first
-        differ = np.flatnonzero(first != answer)
-        if differ.size:
-            lane = int(differ[0])
+        for lane in np.flatnonzero(first != answer).tolist():
             names = (game.action_names[first[lane]], game.action_names[answer[lane]])
-            return _Finding(f"it chose {names[0]}, but {names[1]} {when}", lane, names)
+            return failed(f"it chose {names[0]}, but {names[1]} {when}", lane, names)
     return None
-
-
-def _decide(
-    make: Callable[[], Agent], game: Game, sample: np.ndarray, seeds: np.ndarray, seed: int
-) -> np.ndarray | _Finding:
-    """The agent's actions in the states with these seeds, or what is wrong with them."""
-    try:
-        with Blame(WHO):
-            agent = _Watched(make())
-        answer = ask(agent, game, sample, np.random.default_rng(seed), seeds, WHO)
-    except AgentFault as fault:
-        return (
-            _Finding(fault.reason) if fault.answer is None else _Finding(fault.reason, fault.lanes[0], (fault.action,))
-        )
-    if agent.changed.size:
-        return _Finding("it changed the state that it was given", int(agent.changed[0]))
-    return answer
 
 
 class _Watched:
     """An agent with a record of the lanes whose states it changed in its last call, `changed`."""
 
     def __init__(self, agent: Agent) -> None:
-        self.agent, self.name = agent, name_of(agent)
-        self.changed = np.zeros(0, np.int64)
+        self.agent, self.changed = agent, np.zeros(0, np.int64)
 
     def act(self, game: Game, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         before = np.asarray(states).copy()

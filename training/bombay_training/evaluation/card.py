@@ -40,14 +40,14 @@ def card_cells(league: Study, folder: Path, agent: str, counts: Sequence[int], d
         raise ValueError("the league has no line-ups with `among`, so there are no anchors to play with")
     if agent in league.anchors:
         raise ValueError(f"{agent} is an anchor of the league; its place is in the leaderboard")
-    groups = [group for group in league.lineups if group.among and agent not in group.among]
-    found: dict[str, Cell] = {}
-    for group in groups:
-        mine = [count for count in group.players or league.players if count in counts]
-        if mine:
-            alone = group.model_copy(update={"agent": agent, "players": mine})
-            played = cells(league.model_copy(update={"lineups": [alone]}), folder, deals)
-            found |= {cell.id: cell for cell in played}
+    groups = [
+        group.model_copy(update={"agent": agent, "players": mine})
+        for group in league.lineups
+        if group.among and agent not in group.among
+        if (mine := [count for count in group.players or league.players if count in counts])
+    ]
+    alone = [league.model_copy(update={"lineups": [group]}) for group in groups]
+    found = {cell.id: cell for study in alone for cell in cells(study, folder, deals)}
     if not found:
         raise ValueError(f"the league has no line-ups with anchors at {', '.join(map(str, counts))} players")
     return list(found.values())
@@ -131,55 +131,49 @@ def _row(
 def card_page(data: dict[str, Any], league: str) -> str:
     """A card as Markdown; `league` says which league it is about, in words."""
     several = len(data["agents"]) > 1
+    both = [(count, row) for count in data["counts"] for row in count["rows"]]
     rows = [
-        [
-            count["players"],
-            *([f"`{row['agent']}`"] if several else []),
-            "not rated" if row["rank"] is None else f"{row['rank']} of {count['agents']}",
-            "–" if row["rating"] is None else interval(row["rating"], "{:+.2f}"),
-            "–" if row["share"] is None else interval(row["share"], "{:.3f}"),
-            ", ".join(f"`{one['agent']}` {one['probability']:.2f}" for one in row["better_than"]),
-            f"{row['games']:,}",
-            row["faults"],
-            format_ms(row["ms_per_turn"]),
-        ]
-        for count in data["counts"]
-        for row in count["rows"]
+        {
+            "players": count["players"],
+            **({"agent": f"`{row['agent']}`"} if several else {}),
+            "rank": "not rated" if row["rank"] is None else f"{row['rank']} of {count['agents']}",
+            "rating [95 %]": "–" if row["rating"] is None else interval(row["rating"], "{:+.2f}"),
+            "win share [95 %]": "–" if row["share"] is None else interval(row["share"], "{:.3f}"),
+            BETTER: ", ".join(f"`{one['agent']}` {one['probability']:.2f}" for one in row["better_than"]),
+            "games": f"{row['games']:,}",
+            "faults": row["faults"],
+            "ms/turn": format_ms(row["ms_per_turn"]),
+        }
+        for count, row in both
     ]
-    columns = [
-        "players",
-        *(["agent"] if several else []),
-        "rank",
-        "rating [95 %]",
-        "win share [95 %]",
-        BETTER,
-        "games",
-        "faults",
-        "ms/turn",
-    ]
+    failing = {
+        f"`{row['agent']}` at {count['players']} players": FaultCount(row["games"], row["faults"])
+        for count, row in both
+    }
     about = [f"- {line}" for one in data["agents"] for line in _about(one, several)]
     parts = [
         heading([one["agent"] for one in data["agents"]]),
         "\n".join([*about, f"- Rated with the games of {league}"]),
-        markdown_table(columns, rows, {"agent", BETTER}),
+        _table(rows),
+        fault_note(failing, "not rated."),
     ]
-    failing = {
-        f"`{row['agent']}` at {count['players']} players": FaultCount(row["games"], row["faults"])
-        for count in data["counts"]
-        for row in count["rows"]
-    }
-    parts += filter(None, [fault_note(failing, "not rated.")])
     if "best_response" in data:
         rows = [
-            [row["players"], row["response"], interval(row["win_share"], "{:.3f}"), f"{row['par']:.2f}", row["games"]]
+            {
+                "players": row["players"],
+                "response": row["response"],
+                "win share [95 %] against copies of the agent": interval(row["win_share"], "{:.3f}"),
+                "par": f"{row['par']:.2f}",
+                "games": row["games"],
+            }
             for row in data["best_response"]
         ]
-        columns = ["players", "response", "win share [95 %] against copies of the agent", "par", "games"]
-        parts += [
-            f"A best response that learned for {data['response_minutes']:g} minutes:",
-            markdown_table(columns, rows, {"response"}),
-        ]
-    return "\n\n".join(parts) + "\n"
+        parts += [f"A best response that learned for {data['response_minutes']:g} minutes:", _table(rows)]
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def _table(rows: Sequence[dict[str, Any]]) -> str:
+    return markdown_table(list(rows[0]), [list(row.values()) for row in rows], {"agent", BETTER, "response"})
 
 
 def heading(agents: Sequence[str]) -> str:

@@ -92,16 +92,10 @@ def log_wealth(means: np.ndarray, bound: Any, edge: float) -> np.ndarray:
     blocks = np.arange(1, means.shape[-1] + 1)
     mean = (bound + np.cumsum(means, axis=-1)) / (blocks + 1)
     variance = (PRIOR_VARIANCE + np.cumsum((means - mean) ** 2, axis=-1)) / (blocks + 1)
-    ahead = np.maximum(edge, _before(mean, 0.0) - bound)
-    bets = np.minimum(ahead / (_before(variance, PRIOR_VARIANCE) + ahead**2), LARGEST_BET / bound)
+    ahead = np.maximum(edge, np.insert(mean[..., :-1], 0, 0, axis=-1) - bound)  # as known before the block
+    spread = np.insert(variance[..., :-1], 0, PRIOR_VARIANCE, axis=-1)
+    bets = np.minimum(ahead / (spread + ahead**2), LARGEST_BET / bound)
     return np.asarray(np.cumsum(np.log1p(bets * (means - bound)), axis=-1))
-
-
-def _before(values: np.ndarray, first: float) -> np.ndarray:
-    """The values one block earlier, with `first` for the first block."""
-    shifted = np.roll(values, 1, axis=-1)
-    shifted[..., 0] = first
-    return shifted
 
 
 def interval(means: np.ndarray, edge: float) -> Estimate:
@@ -150,14 +144,13 @@ class Verdict:
         return interval(self.shares.mean(axis=0), self.bounds.delta)
 
     def __str__(self) -> str:
-        bounds = self.bounds
+        bounds, after = self.bounds, f"replaced after {self.blocks} blocks:"
         if self.replaced:
-            reason = f"it is better than par {bounds.par:.3f} (error at most {bounds.alpha:g})"
-        elif self.decided:
-            reason = f"it falls short of par {bounds.par:.3f} + {bounds.delta:g} (error at most {bounds.beta:g})"
-        else:
-            reason = "undecided after the last block allowed"
-        return f"{'replaced' if self.replaced else 'not replaced'} after {self.blocks} blocks: {reason}"
+            return f"{after} it is better than par {bounds.par:.3f} (error at most {bounds.alpha:g})"
+        if self.decided:
+            short = f"it falls short of par {bounds.par:.3f} + {bounds.delta:g}"
+            return f"not {after} {short} (error at most {bounds.beta:g})"
+        return f"not {after} undecided after the last block allowed"
 
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON types."""
@@ -210,34 +203,21 @@ def gate(
             agent's strength.
     """
     checks.whole_number(max_blocks, "max_blocks", 1, checks.MAX_COUNT)
-    alone = any(searches(make(spec)) for spec in (new, old))
+    alone, players = any(searches(make(spec)) for spec in (new, old)), tuple(game.num_players for game in games)
+    cells = [
+        Cell(game, (new, *[old] * (n - 1)), 1, seed, format="1vrest", chunk_games=1 if alone else CHUNK_BLOCKS * n)
+        for game, n in zip(games, players, strict=True)
+    ]
     store, blocks, decision = Store(), 0, None
     while decision is None and blocks < max_blocks:
         blocks = min(blocks + CHUNK_BLOCKS * (pool.count if pool else 1), max_blocks)
-        cells = [
-            Cell(
-                game,
-                (new, *[old] * (game.num_players - 1)),
-                blocks,
-                seed,
-                format="1vrest",
-                chunk_games=1 if alone else CHUNK_BLOCKS * game.num_players,
-            )
-            for game in games
-        ]
-        matches = run(cells, store, pool, progress)
+        matches = run([dataclasses.replace(cell, deals=blocks) for cell in cells], store, pool, progress)
         shares = np.array([match.of_agent(match.win_share) for match in matches])
         decision, used = bounds.decide(shares.mean(axis=0))
         # Keep whole chunks: they are the same for any number of processes.
         played = -(-used // CHUNK_BLOCKS) * CHUNK_BLOCKS
         faults = [fault for match in matches for fault in match.faults if fault.block < played]
-        check_old_agent(faults)
-    players = tuple(game.num_players for game in games)
+        broken = [fault for fault in faults if fault.agent == 1]
+        if broken:
+            raise ValueError(f"the old agent lost a game by a fault: {min(broken, key=lambda fault: fault.block)}")
     return Verdict(bool(decision), decision is not None, bounds, players, shares[:, :played], tuple(faults))
-
-
-def check_old_agent(faults: Sequence[LostGame]) -> None:
-    """Raise ValueError if one of the faults is the old agent's; the message tells the one of the first block."""
-    broken = [fault for fault in faults if fault.agent == 1]
-    if broken:
-        raise ValueError(f"the old agent lost a game by a fault: {min(broken, key=lambda fault: fault.block)}")

@@ -9,6 +9,7 @@ leader in one run and hurt it in the other. The leader is the seat that would wi
 5). If several would share that win, it is the one of them that moves first.
 """
 
+import contextlib
 import dataclasses
 from collections.abc import Sequence
 from typing import Any
@@ -16,9 +17,10 @@ from typing import Any
 import numpy as np
 
 from bombay_agents.search import last_round
-from bombay_agents.search.endgame import TooLargeError, turns_left
+from bombay_agents.search.endgame import TooLargeError
 from bombay_env import Game
 from bombay_env.record import Record
+from bombay_training.evaluation.tension import turn_starts
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -31,7 +33,6 @@ class Kingmaking:
         kingmaker: (G, n) bool, whether the mover is settled and its turn changes who wins.
         winners: (G, 3, n) bool by aim (`last_round.AIMS`) and seat: who wins from the start of the last round.
         unsolved: number of games whose last round is too large. They are in none of the arrays.
-        unfinished: number of records that do not reach the end of the game, because of a fault for instance. Nor are these.
     """
 
     tied: np.ndarray
@@ -39,7 +40,6 @@ class Kingmaking:
     kingmaker: np.ndarray
     winners: np.ndarray
     unsolved: int
-    unfinished: int
 
     def differ(self, aim: str, other: str) -> np.ndarray:
         """In which games the winners differ between two of `last_round.AIMS`, (G,) bool."""
@@ -58,7 +58,6 @@ class Kingmaking:
             "players": n,
             "games": games,
             "unsolved": self.unsolved,
-            "unfinished": self.unfinished,
             "tied_leads": int(self.tied.sum()),
             "places": places,
             "winners_differ": {f"{aim}_{other}": int(self.differ(aim, other).sum()) for aim, other in pairs},
@@ -66,46 +65,29 @@ class Kingmaking:
 
 
 def kingmaking(records: Sequence[Record], limit: int = last_round.DEFAULT_LIMIT) -> Kingmaking:
-    """Solve the last rounds of games.
+    """Solve the last rounds of games, each by itself.
 
     Args:
-        records: of games of one variant and board, at least one; each game is solved by itself.
+        records: of games, as `turn_starts` takes them.
         limit: most ways in which a last round can go.
 
     Raises:
         ValueError: `limit` is out of range.
-        RecordError: a record breaks the rules.
     """
-    game = records[0].game
-    workspace, n = last_round.new_workspace(game), game.num_players
-    solved, unsolved, unfinished = list[tuple[Any, ...]](), 0, 0
-    for record in records:
-        starts = turn_starts(record)
-        try:
-            if starts:
-                solved.append(_solve(game, starts, limit, workspace))
-            else:
-                unfinished += 1
-        except (TooLargeError, OverflowError):
-            unsolved += 1
+    game, n, solved = records[0].game, records[0].game.num_players, list[tuple[Any, ...]]()
+    workspace = last_round.new_workspace(game)
+    for starts in turn_starts(records)[:, -n:]:
+        with contextlib.suppress(TooLargeError, OverflowError):
+            solved.append(_solve(game, np.split(starts, n), limit, workspace))
     shapes = {"tied": (), "settled": n, "kingmaker": n, "winners": (len(last_round.AIMS), n)}
     games = np.array(solved, [(name, np.bool_, shape) for name, shape in shapes.items()])
-    return Kingmaking(**{name: games[name] for name in shapes}, unsolved=unsolved, unfinished=unfinished)
-
-
-def turn_starts(record: Record) -> list[np.ndarray]:
-    """The (1,) states at the start of each turn of the last round, in order; none if the game does not reach its end."""
-    tables, starts = record.game.tables[0], dict[int, np.ndarray]()
-    for _, state in record.replay():
-        starts.setdefault(turns_left(state[0], tables), state)
-    return [starts[left] for left in range(record.game.num_players, 0, -1)] if 0 in starts else []
+    return Kingmaking(**{name: games[name] for name in shapes}, unsolved=len(records) - len(solved))
 
 
 def leaders(game: Game, state: np.ndarray) -> list[int]:
     """The seats that would win if the game ended now, in the order of play from the mover on."""
-    winners, mover = game.provisional_results(state)["winners"][0], int(state["current_player"][0])
-    order = np.roll(np.arange(game.num_players), -mover)
-    return [int(seat) for seat in order[winners[order]]]
+    order = (np.arange(game.num_players) + state["current_player"]) % game.num_players
+    return [int(seat) for seat in order[game.provisional_results(state)["winners"][0][order]]]
 
 
 def verdict(after: np.ndarray, mover: int, num_players: int) -> tuple[bool, bool]:

@@ -19,9 +19,8 @@ from scipy import optimize, special
 from bombay_agents.shipped import make_zero
 from bombay_env import Game
 from bombay_env.record import Record
-from bombay_training.matches.intervals import Estimate, Moments, estimates, mean_bounds, share_bounds
+from bombay_training.matches.intervals import Estimate, estimates, mean_bounds, share_bounds
 from bombay_training.matches.observers import replay
-from bombay_training.matches.table import LostGame
 
 MAX_ERROR: Final = 0.02  # of calibration, beyond which beliefs tell nothing
 BINS: Final = 10
@@ -107,52 +106,43 @@ class Tension:
 
 
 def beliefs(records: Sequence[Record]) -> Beliefs:
-    """What `zero` expects in recorded games, as `replay` takes them.
+    """What `zero` expects in recorded games, as `turn_starts` takes them.
 
     Raises:
         ValueError: the net was not trained on these rules and this board.
     """
-    game, agent = records[0].game, make_zero()
-    seen = _TurnStarts(game, len(records))
+    starts = turn_starts(records)
+    share = make_zero().win_shares(records[0].game, starts.ravel()).reshape(*starts.shape, -1)
+    return Beliefs(share, np.array([record.result["win_share"] for record in records if record.result]))
+
+
+def turn_starts(records: Sequence[Record]) -> np.ndarray:
+    """The states in which turns begin, (G, T) records in the order of play, of recorded games as `replay` takes them."""
+    seen = _TurnStarts(records[0].game, len(records))
     replay(records, seen)
-    shares = np.empty((len(records), seen.turns, game.num_players))
-    for games, numbers, states in seen.found:
-        shares[games, numbers] = agent.win_shares(game, states)
-    return Beliefs(shares, seen.win_share)
+    return seen.starts
 
 
 class _TurnStarts:
-    """Keeps the states in which turns begin: an observer.
-
-    Attributes:
-        turns: in each game.
-        found: arrays of games, of numbers of their turns, and of states.
-        win_share: (G, n) float64.
-    """
+    """Keeps the states in which turns begin, `starts`: an observer."""
 
     def __init__(self, game: Game, games: int) -> None:
-        self.rules = game.rules
-        self.turns = game.rules.sets * game.rules.turns_per_set * game.num_players
-        self.found: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
-        self.win_share = np.zeros((games, game.num_players))
-        self.last = np.full(games, -1)
+        self.rules, self.last = game.rules, np.full(games, -1)
+        turns = game.rules.sets * game.rules.turns_per_set * game.num_players
+        self.starts = np.zeros((games, turns), game.state_dtype)
 
     def before_step(self, games: np.ndarray, states: np.ndarray, actions: np.ndarray) -> None:
         """Keep the states that begin another turn than the last ones."""
-        n, game_turn = (
-            self.rules.num_players,
-            states["set"].astype(np.int64) * self.rules.turns_per_set + states["turn"],
-        )
-        numbers = game_turn * n + (states["current_player"] - states["first_player"]) % n
-        new = numbers != self.last[games]
-        self.last[games] = numbers
-        self.found.append((games[new], numbers[new], np.asarray(states[new])))
+        n, rounds = self.rules.num_players, states["set"].astype(np.int64) * self.rules.turns_per_set + states["turn"]
+        turns = rounds * n + (states["current_player"] - states["first_player"]) % n
+        new = turns != self.last[games]
+        self.last[games] = turns
+        self.starts[games[new], turns[new]] = states[new]
 
-    def after_end(self, games: np.ndarray, states: np.ndarray, results: np.ndarray) -> None:
-        """Keep the results."""
-        self.win_share[games] = results["win_share"]
+    def after_end(self, *_: object) -> None:
+        """The last turn has begun before."""
 
-    def after_fault(self, game: int, states: np.ndarray, lost: LostGame) -> None:
+    def after_fault(self, *_: object) -> None:
         """Recorded games have no faults."""
 
 
@@ -171,11 +161,9 @@ def tension(fitted: Beliefs, held_out: Beliefs) -> Tension:
     found = Tension(len(given.share), temperature, given.calibration_error)
     if found.calibration_error > MAX_ERROR:
         return found
-    lead, decided = Moments.of(given.by_round.lead_changes), Moments.of(given.decided)
-    rounds = Moments.of(given.by_round.winner)
     return dataclasses.replace(
         found,
-        lead_changes=estimates(lead, mean_bounds(lead))[0],
-        decided=estimates(decided, share_bounds(decided))[0],
-        winner=tuple(estimates(rounds, share_bounds(rounds))),
+        lead_changes=estimates(given.by_round.lead_changes, mean_bounds)[0],
+        decided=estimates(given.decided, share_bounds)[0],
+        winner=tuple(estimates(given.by_round.winner, share_bounds)),
     )

@@ -63,76 +63,64 @@ class Moments:
         return np.asarray(self.spread / (self.blocks - 1)) if self.blocks > 1 else np.full(self.spread.shape, np.inf)
 
 
-def estimates(moments: Moments, bounds: Bounds) -> list[Estimate]:
-    """Means with their bounds, (n,) or () each, as a list."""
-    columns = (np.atleast_1d(part).tolist() for part in (moments.mean, *bounds))
+def estimates(
+    values: np.ndarray, bounds: Callable[[Moments, float], Bounds], confidence: float = CONFIDENCE
+) -> list[Estimate]:
+    """The means of block means, (blocks, n) or (blocks,), with bounds such as those of this module."""
+    moments = Moments.of(values)
+    columns = (np.atleast_1d(part).tolist() for part in (moments.mean, *bounds(moments, confidence)))
     return [Estimate(*row) for row in zip(*columns, strict=True)]
 
 
-# --- win shares ---
+# --- bounds ---
 
 
-def share_bounds(moments: Moments, confidence: float = CONFIDENCE) -> Bounds:
-    """The interval of means of numbers from 0 to 1. It always has a width.
+def share_bounds(moments: Moments, confidence: float = CONFIDENCE, least: float = 0) -> Bounds:
+    """The interval of means of numbers from `least` to 1: of win shares, or of their changes from −1. It always has a width.
 
-    It is Clopper and Pearson's interval for a proportion p at the effective sample size: the number of independent games with the
-    same standard error, p(1−p)/SE². Blocks that were not seen count as in `_unseen`, so the size is the number of blocks if all
-    shares are 0, or all are 1. It is multiplied by the squared ratio of the quantiles of the normal distribution and of Student's
-    t, because the variance of blocks is estimated.
+    Of numbers from 0, it is Clopper and Pearson's interval for a proportion p at the effective sample size: the number of
+    independent games with the same standard error, p(1−p)/SE². Blocks that were not seen count as in `_unseen`, so the size is
+    the number of blocks if all shares are 0, or all are 1. It is multiplied by the squared ratio of the quantiles of the normal
+    distribution and of Student's t, because the variance of blocks is estimated. Numbers from −1 are shrunk to numbers from 0.
 
     Source: E. L. Korn and B. I. Graubard, "Confidence intervals for proportions with small expected number of positive counts
     estimated from survey data", Survey Methodology 24 (1998).
     """
-    tail, blocks, special = (1 - confidence) / 2, moments.blocks, scipy.special
-    normal = special.ndtri(tail)
-    share = np.clip(moments.mean, 0, 1)
-    unseen = _unseen(moments.spread, normal**2 / 4)
-    size = blocks * (blocks * share * (1 - share) + unseen) / (moments.spread + unseen)
+    tail, blocks, width, special = (1 - confidence) / 2, moments.blocks, 1 - least, scipy.special
+    normal, spread = special.ndtri(tail), moments.spread / width**2
+    share, unseen = np.clip((moments.mean - least) / width, 0, 1), _unseen(spread, normal**2 / 4)
+    size = blocks * (blocks * share * (1 - share) + unseen) / (spread + unseen)
     size = size * (normal / _student(confidence, blocks - 1)) ** 2
     won, lost = size * share, size * (1 - share)
     low = np.nan_to_num(special.betaincinv(won, lost + 1, tail), nan=0)  # not a number if all are lost,
     high = np.nan_to_num(special.betainccinv(won + 1, lost, tail), nan=1)  # or all are won
-    return np.minimum(low, share), np.maximum(high, share)
+    return least + width * np.minimum(low, share), least + width * np.maximum(high, share)
 
 
-def change_bounds(moments: Moments, confidence: float = CONFIDENCE) -> Bounds:
-    """The interval of mean changes of win shares: as that of win shares, stretched to numbers from −1 to 1."""
-    stretched = Moments((1 + moments.mean) / 2, moments.spread / 4, moments.blocks)
-    low, high = share_bounds(stretched, confidence)
-    return 2 * low - 1, 2 * high - 1
+def mean_bounds(moments: Moments, confidence: float = CONFIDENCE, unrelated: np.ndarray | float = 0) -> Bounds:
+    """Student's interval of means of rupees. Infinite where the blocks show no spread, and for a single one.
+
+    Most changes of rupees may be zero, and there is no largest one. So their standard error is taken as if more games had been
+    seen whose changes are as large as differences between unrelated games: z² of them if no game changes, and fewer the more
+    games change.
+
+    Args:
+        moments: of rupees, or of changes.
+        confidence: probability of covering the true mean.
+        unrelated: (…) float64, of changes: the variance of a difference between unrelated games, the sum of the variances before
+            and after.
+    """
+    unrelated = np.where(np.isfinite(unrelated), unrelated, 0)  # a single game has no variance
+    unseen = _unseen(moments.spread, scipy.special.ndtri((1 + confidence) / 2) ** 2 * unrelated)
+    error = np.sqrt(dataclasses.replace(moments, spread=moments.spread + unseen).variance / moments.blocks)
+    half = np.where(error > NO_SPREAD, _student(confidence, moments.blocks - 1) * error, np.inf)
+    return moments.mean - half, moments.mean + half
 
 
 def _unseen(spread: np.ndarray, most: np.ndarray | float) -> np.ndarray:
     """The spread to add for blocks that were not seen: `most` where blocks are equal, and half as much where `most` was seen."""
     total = most + spread
     return np.divide(np.square(most), total, out=np.zeros_like(total), where=total > 0)
-
-
-# --- rupees ---
-
-
-def mean_bounds(moments: Moments, confidence: float = CONFIDENCE) -> Bounds:
-    """Student's interval of means of rupees. Infinite where the blocks show no spread, and for a single one."""
-    error = np.sqrt(moments.variance / moments.blocks)
-    half = np.where(error > NO_SPREAD, _student(confidence, moments.blocks - 1) * error, np.inf)
-    return moments.mean - half, moments.mean + half
-
-
-def mean_change_bounds(moments: Moments, unrelated: np.ndarray, confidence: float = CONFIDENCE) -> Bounds:
-    """The interval of mean changes of rupees, of which most may be zero.
-
-    It is Student's interval. Rupees have no largest change, so the standard error is taken as if more games had been seen whose
-    changes are as large as differences between unrelated games: z² of them if no game changes, and fewer the more games change.
-    Infinite where unrelated games do not differ, either, and for a single game.
-
-    Args:
-        moments: of the changes.
-        unrelated: (…) float64, the variance of a difference between unrelated games: the sum of the variances before and after.
-        confidence: probability of covering the true mean.
-    """
-    unrelated = np.where(np.isfinite(unrelated), unrelated, 0)  # a single game has no variance
-    spread = moments.spread + _unseen(moments.spread, scipy.special.ndtri((1 + confidence) / 2) ** 2 * unrelated)
-    return mean_bounds(Moments(moments.mean, spread, moments.blocks), confidence)
 
 
 def _student(confidence: float, degrees: int) -> float:

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 from rich.table import Table
 
-from bombay_training.matches.intervals import CONFIDENCE, Estimate, Moments, estimates, mean_bounds, share_bounds
+from bombay_training.matches.intervals import CONFIDENCE, Estimate, estimates, mean_bounds, share_bounds
 from bombay_training.matches.results import Match
 from bombay_training.rich_tables import cell, fitting_table, format_ms, interval
 
@@ -30,8 +30,7 @@ OPTIONAL_COLUMNS: Final = ("effective games", "p99", "final", "ms/turn", "margin
 
 def share_with_interval(match: Match, agent: int | str = 0, confidence: float = CONFIDENCE) -> Estimate:
     """The mean win share of one agent over its seats (their sum in a match of teams), with an interval over blocks."""
-    moments = Moments.of(match.of_agent(match.win_share, agent) * share_weight(match, agent))
-    return estimates(moments, share_bounds(moments, confidence))[0]
+    return estimates(match.of_agent(match.win_share, agent) * _weight(match, agent), share_bounds, confidence)[0]
 
 
 def margin_with_interval(match: Match, agent: int | str = 0, confidence: float = CONFIDENCE) -> Estimate:
@@ -39,12 +38,17 @@ def margin_with_interval(match: Match, agent: int | str = 0, confidence: float =
 
     Games that ended by a fault are left out. NaN if no game is left. The interval is infinite if all blocks agree.
     """
-    return _rupees(match.of_agent(match.margin, agent, match.played_out), confidence)
+    return _rupees(match, match.margin, agent, confidence)
 
 
 def final_with_interval(match: Match, agent: int | str = 0, confidence: float = CONFIDENCE) -> Estimate:
     """The mean final rupees of one agent, estimated like the margin."""
-    return _rupees(match.of_agent(match.final, agent, match.played_out), confidence)
+    return _rupees(match, match.final, agent, confidence)
+
+
+def _rupees(match: Match, values: np.ndarray, agent: int | str, confidence: float) -> Estimate:
+    means = match.of_agent(values, agent, match.played_out)
+    return estimates(means, mean_bounds, confidence)[0] if means.size else Estimate(math.nan, -math.inf, math.inf)
 
 
 def design_effect(match: Match, agent: int | str = 0) -> float:
@@ -52,28 +56,20 @@ def design_effect(match: Match, agent: int | str = 0) -> float:
 
     It is 1 if every deal is played once. NaN for a single block, and if all games are equal.
     """
-    mine = match.of_agent(match.win_share, agent, by_game=True)
-    spread, blocks = mine.var(), match.of_agent(match.win_share, agent)
-    if match.num_blocks < 2 or not spread:
+    games, blocks = match.of_agent(match.win_share, agent, by_game=True), match.of_agent(match.win_share, agent)
+    if len(blocks) < 2 or not games.var():
         return math.nan
-    return float(match.num_games / match.num_blocks * blocks.var(ddof=1) / mine.var(ddof=1))
+    return float(len(games) / len(blocks) * blocks.var(ddof=1) / games.var(ddof=1))
 
 
 def par(match: Match, agent: int | str = 0) -> float:
     """The expected win share of an agent as strong as the others."""
-    return share_weight(match, agent) / match.game.num_players
+    return _weight(match, agent) / match.game.num_players
 
 
-def share_weight(match: Match, agent: int | str = 0) -> int:
+def _weight(match: Match, agent: int | str) -> int:
     """The number of seats whose win shares are added: all of an agent's in a match of teams, else 1."""
     return match.seats_of(agent) if match.teams else 1
-
-
-def _rupees(means: np.ndarray, confidence: float) -> Estimate:
-    if not means.size:
-        return Estimate(math.nan, -math.inf, math.inf)
-    moments = Moments.of(means)
-    return estimates(moments, mean_bounds(moments, confidence))[0]
 
 
 # --- faults ---
@@ -101,11 +97,6 @@ def fault_counts(matches: Sequence[Match]) -> dict[str, FaultCount]:
     return {name: FaultCount(count, faults[name]) for name, count in games.items()}
 
 
-def unreliable(matches: Sequence[Match]) -> dict[str, FaultCount]:
-    """Those of `fault_counts` that are `unreliable`."""
-    return {name: count for name, count in fault_counts(matches).items() if count.unreliable}
-
-
 def fault_note(counts: dict[str, FaultCount], consequence: str) -> str:
     """A sentence on unreliable agents, as `A (60 of 200) lost more than 1 % of its games by faults: …`; empty if none is."""
     names = [f"{name} ({count.faults:,} of {count.games:,})" for name, count in counts.items() if count.unreliable]
@@ -121,11 +112,6 @@ def unrated_note(counts: dict[str, FaultCount]) -> str:
 
 
 # --- tables and JSON ---
-
-
-def describe_lineup(lineup: Sequence[str]) -> str:
-    """A line-up with repeated names counted: `greedy, 3 × random`."""
-    return ", ".join(f"{count} × {name}" if count > 1 else name for name, count in Counter(lineup).items())
 
 
 def summary(match: Match) -> dict[str, Any]:
@@ -181,44 +167,32 @@ def results_table(matches: Sequence[Match], title: str | None = None, width: int
     """Matches as a table with a row for each agent of each line-up, or only for the first agent of one against the rest.
 
     If all matches are one against the rest, the second column names the rest only. In these rows, faults are the agent's own /
-    those of the rest.
-
-    Args:
-        matches: the matches.
-        title: the table's title.
-        width: the terminal's width. If it is too narrow, names are folded and some columns are left out, which the caption says.
-            None for all columns.
+    those of the rest. In a terminal of a small `width`, names are folded and `OPTIONAL_COLUMNS` left out, which the caption says.
     """
-    columns = _columns(matches)
-    table = fitting_table(title, columns, list(columns)[:2], OPTIONAL_COLUMNS, width)
-    notes = [
-        str(table.caption or ""),
-        ONE_AGAINST_REST if all(match.format == "1vrest" for match in matches) else "",
-        fault_note(fault_counts(matches), "these games count as lost by it, and as won by the others"),
+    one = all(match.format == "1vrest" for match in matches)
+    rows = [
+        _cells(match, index, one)
+        for match in matches
+        for index in range(1 if match.format == "1vrest" else len(match.agents))
     ]
+    columns = {heading: [row[heading] for row in rows] for heading in rows[0]}
+    table = fitting_table(title, columns, list(columns)[:2], OPTIONAL_COLUMNS, width)
+    faults = fault_note(fault_counts(matches), "these games count as lost by it, and as won by the others")
+    notes = [str(table.caption or ""), ONE_AGAINST_REST if one else "", faults]
     table.caption = cell("; ".join(filter(None, notes)))
     return table
 
 
-def _columns(matches: Sequence[Match]) -> dict[str, list[str]]:
-    """The columns of a table of matches by heading; the two columns of names come first."""
-    one = all(match.format == "1vrest" for match in matches)
-    rows = [
-        _cells(match, _agent(match, index), one)
-        for match in matches
-        for index in range(1 if match.format == "1vrest" else len(match.agents))
-    ]
-    return {heading: [row[heading] for row in rows] for heading in rows[0]}
-
-
-def _cells(match: Match, row: dict[str, Any], one: bool) -> dict[str, str]:
-    """A row of a table; `row` as in a summary, `one` whether all matches of the table are one against the rest."""
+def _cells(match: Match, index: int, one: bool) -> dict[str, str]:
+    """The row of an agent, names first; `one` whether all matches of the table are one against the rest."""
+    row = _agent(match, index)
     margin, final, effect = row["margin"], row["final"]["mean"], row["design_effect"]
     half = "–" if margin["high"] is None else f"{margin['high'] - margin['mean']:.1f}"
     others = f" / {len(match.faults) - row['faults']}" if match.format == "1vrest" else ""  # of the rest
+    seats = Counter(match.lineup[1:] if one else match.lineup).items()
     return {
         "agent": row["agent"],
-        "against" if one else "line-up": describe_lineup(match.lineup[1:] if one else match.lineup),
+        "against" if one else "line-up": ", ".join(f"{count} × {name}" if count > 1 else name for name, count in seats),
         "players": str(match.game.num_players),
         "games": str(match.num_games),
         "effective games": f"{match.num_games / effect:,.0f}" if effect else "–",

@@ -14,8 +14,7 @@ from markupsafe import Markup
 
 from bombay_env import Game, Rules
 from bombay_env.registry import knowledge
-from bombay_training.evaluation.choice_models import rated
-from bombay_training.evaluation.ratings import Ratings, check_cells, rate
+from bombay_training.evaluation.ratings import Ratings, check_cells, rate, rated
 from bombay_training.matches.published import MACHINE, anchors_of, matches_of_study, study_of, times_are_published
 from bombay_training.matches.results import Match
 from bombay_training.matches.statistics import FaultCount, unrated_note

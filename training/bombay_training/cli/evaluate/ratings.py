@@ -31,13 +31,12 @@ def ratings(
     the agent is the best of them.
     The line below a table says whether one rating for each agent explains all line-ups: where it does not, there may be cycles.
     """
-    from bombay_training.evaluation import choice_models  # here: SciPy takes a second to import
-    from bombay_training.evaluation import ratings as module
+    from bombay_training.evaluation import ratings as module  # here: SciPy takes a second to import
 
     matches, anchors = read_matches(folder), anchors_of(folder)
     games = sorted({match.game: None for match in matches}, key=lambda game: game.num_players)
     groups = [[match for match in matches if match.game == game] for game in games]
-    model = choice_models.Model(explained)
+    model = module.Model(explained)
     output.note_changed(folder)
     rated = [(module.rate(group, model, anchors), module.check_cells(group)) for group in groups]
     data: dict[str, Any] = {

@@ -22,11 +22,9 @@ from bombay_training.matches.intervals import (
     Bounds,
     Estimate,
     Moments,
-    change_bounds,
     estimates,
     holm,
     mean_bounds,
-    mean_change_bounds,
     share_bounds,
 )
 from bombay_training.matches.results import Match
@@ -48,21 +46,23 @@ Judged = tuple[Row, np.ndarray]  # a row of the report, and the win shares (G, n
 
 def intervals(quantity: str, values: np.ndarray) -> list[Estimate]:
     """Means by seat of one of `QUANTITIES`, (G, n), with simultaneous intervals."""
-    moments, bounds = Moments.of(values), share_bounds if quantity == "win_share" else mean_bounds
-    return estimates(moments, bounds(moments, _level(quantity, values.shape[1], CONFIDENCE)))
+    bounds = share_bounds if quantity == "win_share" else mean_bounds
+    return estimates(values, bounds, _level(quantity, values.shape[1], CONFIDENCE))
 
 
 def changes(quantity: str, before: np.ndarray, after: np.ndarray) -> tuple[list[Estimate], float]:
     """Mean changes by seat within deals, with simultaneous intervals, and the p value of the test that no seat's mean changes."""
-    moments, unrelated = Moments.of(after - before), Moments.of(before).variance + Moments.of(after).variance
+    unrelated = Moments.of(before).variance + Moments.of(after).variance
 
-    def bounds(confidence: float) -> Bounds:
+    def bounds(moments: Moments, confidence: float) -> Bounds:
         level = _level(quantity, before.shape[1], confidence)
         if quantity == "win_share":
-            return change_bounds(moments, level)
-        return mean_change_bounds(moments, unrelated, level)
+            return share_bounds(moments, level, least=-1)
+        return mean_bounds(moments, level, unrelated)
 
-    return estimates(moments, bounds(CONFIDENCE)), p_of(bounds, lambda low, high: ((low > 0) | (high < 0)).any())
+    moments = Moments.of(after - before)
+    p = p_of(lambda confidence: bounds(moments, confidence), lambda low, high: ((low > 0) | (high < 0)).any())
+    return estimates(after - before, bounds), p
 
 
 def _level(quantity: str, seats: int, confidence: float) -> float:

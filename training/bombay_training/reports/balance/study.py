@@ -188,6 +188,5 @@ def _kingmaking(match: Match) -> Row:
     if len(found.tied):
         row["settled"], row["kingmakers"] = float(found.settled.mean()), float(found.kingmaker.mean())
         row |= {name: count / row["games"] for name, count in row["winners_differ"].items()}
-        moments = Moments.of(found.differ("help", "hurt").astype(np.float64))
-        row["could_choose"] = estimates(moments, share_bounds(moments))[0].to_dict()
+        row["could_choose"] = estimates(found.differ("help", "hurt"), share_bounds)[0].to_dict()
     return row
