@@ -11,7 +11,7 @@ import pettingzoo
 __version__ = "0.1.0"  # first: files of results name it
 
 from bombay_env import bombay_v0, text, wrappers
-from bombay_env.agent import Agent, AgentFault, ask, lane_games, lane_keys
+from bombay_env.agent import Agent, AgentContext, AgentFault, ask, lane_games, lane_keys
 from bombay_env.board import Board, BoardError
 from bombay_env.envs.autoreset_games import AutoresetGames
 from bombay_env.game import Game, IllegalActionError
@@ -24,6 +24,7 @@ __all__ = [
     "MAX_PLAYERS",
     "MIN_PLAYERS",
     "Agent",
+    "AgentContext",
     "AgentFault",
     "AutoresetGames",
     "Board",

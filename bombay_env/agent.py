@@ -5,16 +5,18 @@ passes copies without the games' seeds and checks every answer. This module cont
 name; `bombay_agents/random.py` is the smallest one to read.
 """
 
+import dataclasses
 import signal
 import traceback
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from types import TracebackType
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import Any, Final, Protocol, Self, runtime_checkable
 
 import numpy as np
 
 from bombay_env import checks
+from bombay_env.chance import lane_words
 from bombay_env.checks import MAX_SEED
 from bombay_env.game import Game, IllegalActionError
 
@@ -95,6 +97,45 @@ def lane_games(rng: np.random.Generator, count: int) -> np.ndarray:
     return np.zeros(count, np.uint64)
 
 
+@dataclasses.dataclass(frozen=True)
+class AgentContext:
+    """What an agent is given besides the states. Environments, matches, games with people, audits and learners make it here.
+
+    Args:
+        rng: the agent's source of randomness.
+        seeds: (batch,) integers in 0…2**64−1, the seeds in the copies of the states that it sees.
+    """
+
+    rng: np.random.Generator
+    seeds: Any
+
+    @classmethod
+    def drawn(cls, rng: np.random.Generator, count: int, by: np.random.Generator | None = None) -> Self:
+        """A context for `count` states, whose seeds are drawn by another generator, or by `rng` before the agent acts."""
+        return cls(rng, (by or rng).integers(MAX_SEED, size=count, dtype=np.uint64, endpoint=True))
+
+    @classmethod
+    def keyed(
+        cls,
+        rng: LaneGenerator,
+        keys: np.ndarray,
+        moves: np.ndarray,
+        scrubs: np.uint64,
+        choices: np.uint64,
+        games: np.uint64,
+    ) -> Self:
+        """A context in which each lane has random numbers of its own, so that its decisions depend on no other lane.
+
+        Args:
+            rng: its `keys` and `games` are set in place.
+            keys: (batch,) uint64, of the lanes' games.
+            moves: (batch,) uint64, the number of decisions in each game so far.
+            scrubs, choices, games: the streams of the seeds, of the lane's random keys, and of its number (`streams.py`).
+        """
+        rng.keys, rng.games = lane_words(keys, choices, moves), lane_words(keys, games, np.zeros_like(moves))
+        return cls(rng, lane_words(keys, scrubs, moves))
+
+
 class AgentFault(RuntimeError):  # noqa: N818 - the agent is at fault, not the program
     """An agent raised an exception, or its answer is not a legal action for every state.
 
@@ -150,8 +191,7 @@ def ask(
     agent: Agent,
     game: Game,
     states: np.ndarray,
-    rng: np.random.Generator,
-    seeds: Any,
+    context: AgentContext,
     who: str | None = None,
     during: AbstractContextManager[Any] | None = None,
 ) -> np.ndarray:
@@ -163,8 +203,7 @@ def ask(
         agent: the agent.
         game: the variant and the board of the states.
         states: (batch,) records, unchanged.
-        rng: the agent's source of randomness.
-        seeds: (batch,) integers in 0…2**64−1, the seeds in the copies; or a generator that draws them before the agent acts.
+        context: its source of randomness, and the seeds in the copies.
         who: names the agent in error messages; `agent` and its name unless given.
         during: entered around the agent's own code only, to measure its time.
 
@@ -175,14 +214,12 @@ def ask(
         AgentFault: the agent raised, or its answer is not a legal action for every state. Ctrl-C stays a KeyboardInterrupt.
     """
     count = len(states)
-    if isinstance(seeds, np.random.Generator):
-        seeds = seeds.integers(MAX_SEED, size=count, dtype=np.uint64, endpoint=True)
-    seen = game.scrub(states, seeds)
+    seen = game.scrub(states, context.seeds)
     who = f"agent {name_of(agent)!r}" if who is None else who
     failures: Mapping[int, tuple[str, str]] = {}
     with nullcontext() if during is None else during, Blame(who, range(count)):
         try:
-            answer = agent.act(game, seen, rng)
+            answer = agent.act(game, seen, context.rng)
         except FailedLanes as failed:
             answer, failures = failed.actions, failed.failures
     return _checked(game, states, answer, who, failures)

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from bombay_env import Game, Rules
-from bombay_env.agent import Agent, AgentFault, FailedLanes, ask
+from bombay_env import Game, Rules, chance, streams
+from bombay_env.agent import Agent, AgentContext, AgentFault, FailedLanes, LaneGenerator, ask
 from bombay_env.checks import MAX_MESSAGE, MAX_SEED
 from bombay_env.registry import make
 from helpers.failing_agents import First
@@ -30,7 +30,7 @@ class Answers(First):
 
 
 def asked(agent, seeds=SEEDS, **options):
-    return ask(agent, GAME, GAME.new_states(range(4)), np.random.default_rng(1), seeds, **options)
+    return ask(agent, GAME, GAME.new_states(range(4)), AgentContext(np.random.default_rng(1), seeds), **options)
 
 
 def test_an_agent_sees_copies_with_the_given_seeds():
@@ -42,7 +42,7 @@ def test_an_agent_sees_copies_with_the_given_seeds():
 
     agent, states = Spoils(), GAME.new_states(range(4))
     before = states.copy()
-    actions = ask(agent, GAME, states, np.random.default_rng(1), SEEDS)
+    actions = ask(agent, GAME, states, AgentContext(np.random.default_rng(1), SEEDS))
     assert (actions == GAME.legal_actions(states).argmax(axis=1)).all()
     assert actions.dtype == np.int64
     assert (states == before).all()
@@ -54,11 +54,27 @@ def test_an_agent_sees_copies_with_the_given_seeds():
 def test_seeds_can_be_drawn_from_a_generator_also_from_the_agents():
     drawn = np.random.default_rng(5).integers(MAX_SEED, size=4, dtype=np.uint64, endpoint=True)
     agent = Answers()
-    asked(agent, np.random.default_rng(5))
-    assert (agent.states["seed"] == drawn).all()
-    rng = np.random.default_rng(5)
-    ask(agent, GAME, GAME.new_states(range(4)), rng, rng)
-    assert (agent.states["seed"] == drawn).all()
+    for context in (
+        AgentContext.drawn(np.random.default_rng(1), 4, by=np.random.default_rng(5)),
+        AgentContext.drawn(np.random.default_rng(5), 4),
+    ):
+        ask(agent, GAME, GAME.new_states(range(4)), context)
+        assert (agent.states["seed"] == drawn).all()
+
+
+def test_keyed_lanes_have_numbers_of_their_own_game_and_move():
+    def words(lanes):
+        rng = LaneGenerator(np.random.PCG64(1))
+        keys, moves = np.arange(90, 94, dtype=np.uint64)[lanes], np.array([0, 1, 0, 1], np.uint64)[lanes]
+        context = AgentContext.keyed(rng, keys, moves, streams.SCRUB, streams.CHOICES, streams.LANE_GAMES)
+        return np.array([context.seeds, rng.keys, rng.games])
+
+    every, some = words(np.arange(4)), words(np.array([3, 1]))
+    assert (every[:, [3, 1]] == some).all()
+    assert len(np.unique(every)) == every.size
+    assert every[0, 1] == chance.random_word(np.uint64(91), streams.SCRUB, np.uint64(1))
+    assert every[1, 1] == chance.random_word(np.uint64(91), streams.CHOICES, np.uint64(1))
+    assert every[2, 1] == chance.random_word(np.uint64(91), streams.LANE_GAMES, np.uint64(0)), "the same at every move"
 
 
 def illegal(first):

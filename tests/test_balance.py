@@ -20,7 +20,7 @@ from bombay_training.matches.accounts import SOURCES, SPENDING, USES, Accountant
 from bombay_training.matches.cells import Cell
 from bombay_training.matches.engines import local
 from bombay_training.matches.run import run
-from bombay_training.matches.table import LostGame
+from bombay_training.matches.table import LostGame, blank_rows
 from bombay_training.reports.balance import plan as plans
 from bombay_training.reports.balance.plan import Setting, Tier, parse_changes
 from bombay_training.rich_tables import new_table
@@ -53,12 +53,13 @@ def planned(games, tiers, *vary):
 
 def written(game, states, *names):
     """The accounts (n,) of one game played from `states` (1,) with these actions, and the state after them."""
-    accountant, states = Accountant(game, np.zeros(1, np.uint64)), states.copy()
+    rows, states = blank_rows(1, game.num_players, accounts=True), states.copy()
+    accountant = Accountant(game, rows)
     for name in names:
         action = np.array([game.action_index(name)])
         accountant.before_step(np.zeros(1, np.int64), states, action)
         game.step(states, action)
-    return accountant.accounts[0], states
+    return rows[0], states
 
 
 def entries(page, names):
@@ -148,7 +149,8 @@ def check_steps(game, lanes):
         "consolidate": ["consolidation"],
     }
     states, rng = game.new_states(range(lanes)), np.random.default_rng(game.num_players)
-    accountant = Accountant(game, np.zeros(lanes, np.uint64))
+    rows = blank_rows(lanes, game.num_players, accounts=True)
+    accountant = Accountant(game, rows)
     gained = {kind: np.zeros((lanes, game.num_players), np.int64) for kind in ranges}
     while not game.is_terminal(states).all():
         running = ~game.is_terminal(states)
@@ -162,27 +164,29 @@ def check_steps(game, lanes):
             chosen = running & (actions >= numbers.start) & (actions < numbers.stop)
             gained[kind][chosen] += change[chosen]
     for kind, sources in groups.items():
-        booked = accountant.accounts["rupees"][:, :, [SOURCES.index(source) for source in sources]].sum(axis=2)
+        booked = rows["rupees"][:, :, [SOURCES.index(source) for source in sources]].sum(axis=2)
         assert (booked == gained[kind]).all(), kind
 
 
 def test_the_error_names_a_game_whose_accounts_do_not_add_up():
     game, deals = variant(3, **SHORT), np.arange(7, 10, dtype=np.uint64)
     states = game.new_states(deals)
-    accountant = Accountant(game, deals)
+    rows = blank_rows(3, 3, accounts=True)
+    rows["deal"] = deals[:, None]
+    accountant = Accountant(game, rows)
     while not game.is_terminal(states).all():
         actions = game.legal_actions(states).argmax(axis=1)
         accountant.before_step(np.arange(3), states, actions)
         game.step(states, actions)
     results = game.results(states)
-    accountant.after_end(np.arange(3), states, results)
-    accountant.accounts["rupees"][1, 2, SOURCES.index("tolls")] += 1
+    accountant.after_end(np.arange(3), results)
+    rows["rupees"][1, 2, SOURCES.index("tolls")] += 1
     with pytest.raises(AccountingError, match="game with seed 8: the accounts give seat 2"):
-        accountant.after_end(np.arange(3), states, results)
-    accountant.accounts["rupees"][1, 2, SOURCES.index("tolls")] -= 1
-    accountant.accounts["spent"][0, 1, 0] -= 1
+        accountant.after_end(np.arange(3), results)
+    rows["rupees"][1, 2, SOURCES.index("tolls")] -= 1
+    rows["spent"][0, 1, 0] -= 1
     with pytest.raises(AccountingError, match=r"seed 7: .* seat 1 .* actions, the game 6"):
-        accountant.after_end(np.arange(3), states, results)
+        accountant.after_end(np.arange(3), results)
 
 
 # --- changed rules ---

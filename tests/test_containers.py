@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pytest
 
-from bombay_env import AutoresetGames, Board, Game, Record, Rules, ask, bombay_v0
+from bombay_env import AgentContext, AutoresetGames, Board, Game, Record, Rules, ask, bombay_v0
 from bombay_env.envs.single import BombaySingleEnv
 from bombay_env.envs.vector import BombayVectorEnv
 from bombay_env.state import state_from_dict, state_to_dict
@@ -129,7 +129,7 @@ def test_lists_may_be_of_another_library(foreign):
         def act(self, game, states, rng):
             return foreign(legal)
 
-    assert ask(Answers(), GAME, states, np.random.default_rng(0), [1, 2], "it").tolist() == legal
+    assert ask(Answers(), GAME, states, AgentContext(np.random.default_rng(0), [1, 2]), "it").tolist() == legal
     GAME.step(states, foreign(legal))
     assert ZeroSettings(players=foreign([2, 3])).players == (2, 3)
 

@@ -27,7 +27,7 @@ from bombay_agents import make
 from bombay_agents.external.agent import ExecAgent
 from bombay_agents.external.process import MAX_LINE
 from bombay_env import Game, Rules
-from bombay_env.agent import AgentFault, ask
+from bombay_env.agent import AgentContext, AgentFault, ask
 from bombay_env.record import Record, read_records
 from bombay_env.state import state_to_dict
 from bombay_env.text import describe_actions, describe_board, describe_position, describe_rules
@@ -169,10 +169,10 @@ def test_what_a_program_is_told(tmp_path: Path, mark: str) -> None:
     agent = script(tmp_path, KEEPS_ALL.format(file=str(file), wants=wants), seconds=20, memory=0)
     states = GAME.new_states([5, 6])
     GAME.step(states, [GAME.action_index("consolidate")] * 2)
-    actions = ask(agent, GAME, states, np.random.default_rng(1), [1234567, 7654321])
+    actions = ask(agent, GAME, states, AgentContext(np.random.default_rng(1), [1234567, 7654321]))
     assert [GAME.action_name(action) for action in actions] == ["end_turn"] * 2
     other = Game(Rules.official(2))
-    ask(agent, other, other.new_states([1]), np.random.default_rng(1), [3])
+    ask(agent, other, other.new_states([1]), AgentContext(np.random.default_rng(1), [3]))
     agent.close()
     told = [json.loads(line) for line in file.read_text().splitlines()]
     assert [message["type"] for message in told] == ["start", "game", "act", "act", "game", "act"]
@@ -367,13 +367,13 @@ def test_ctrl_c_while_it_thinks_ends_the_program(mark: str) -> None:
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.5)
         with pytest.raises(KeyboardInterrupt):
-            ask(agent, GAME, GAME.new_states([1]), np.random.default_rng(1), [1])
+            ask(agent, GAME, GAME.new_states([1]), AgentContext(np.random.default_rng(1), [1]))
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, previous)
     assert_none_left(mark)
     with pytest.raises(AgentFault, match="it took longer"):
-        ask(misbehaving("hang", 1), GAME, GAME.new_states([1]), np.random.default_rng(1), [1])
+        ask(misbehaving("hang", 1), GAME, GAME.new_states([1]), AgentContext(np.random.default_rng(1), [1]))
 
 
 @needs_proc

@@ -10,7 +10,6 @@ import sys
 import time
 
 import numba
-import numpy as np
 import pytest
 
 from bombay_env import Game, Rules
@@ -21,6 +20,7 @@ from bombay_training.matches.run import run
 from bombay_training.matches.spec import Study, read_toml
 from bombay_training.matches.spec import cells as cells_of
 from bombay_training.matches.store import FolderStore, Store, digest, read_matches
+from bombay_training.matches.table import ACCOUNTS
 from helpers.failing_agents import First
 from helpers.matches import edited
 from helpers.refusal import refusal
@@ -46,13 +46,9 @@ def cells(deals=7):
 def same(one, other):
     """Check that two matches are equal in all that a store keeps, times included."""
     assert one.cell.identity == other.cell.identity
-    assert (one.table.rows == other.table.rows).all()
+    assert one.rows.dtype == other.rows.dtype
+    assert (one.rows == other.rows).all()
     assert one.faults == other.faults
-    for mine, theirs in zip(one.timings, other.timings, strict=True):
-        assert vars(mine).keys() == vars(theirs).keys()
-        assert all(np.array_equal(value, vars(theirs)[name]) for name, value in vars(mine).items())
-    assert (one.accounts is None) == (other.accounts is None)
-    assert one.accounts is None or (one.accounts == other.accounts).all()
 
 
 def test_what_is_read_is_what_was_written(tmp_path):
@@ -72,16 +68,22 @@ def test_rows_hold_what_the_data_dictionary_says(tmp_path):
     with FolderStore(tmp_path / "s") as store:
         matches = run(cells(), store)
     table = parquet.read_table(tmp_path / "s" / "rows")
-    assert table.column_names == list(stores.ROW_COLUMNS)
-    for name, (kind, _) in stores.ROW_COLUMNS.items():
-        assert str(table.schema.field(name).type).startswith({"float64": "double"}.get(kind, kind))
+    assert table.column_names == list(stores.FILE_COLUMNS)
+    for name, (kind, _) in stores.FILE_COLUMNS.items():
+        shape, _, base = kind.rpartition(")")
+        found = {"float64": "double", "float32": "float"}.get(base, base)
+        if name in ACCOUNTS:
+            found = f"fixed_size_list<element: {found}>[{shape.strip('(,')}]"
+        assert str(table.schema.field(name).type) == ("string" if name == "agent" else found)
     rows = table.to_pylist()
     assert len(rows) == sum(match.final.size for match in matches)
-    names = {key: cell["lineup"] for key, cell in json.loads((tmp_path / "s" / "cells.json").read_text()).items()}
+    json_cells = json.loads((tmp_path / "s" / "cells.json").read_text())
     for row in rows:
         game = [other for other in rows if (other["cell"], other["game"]) == (row["cell"], row["game"])]
-        assert row["agent"] in names[row["cell"]]
-        assert row["margin"] == row["final"] - sum(other["final"] for other in game) / len(game)
+        assert row["agent"] in json_cells[row["cell"]]["lineup"]
+        assert (row["rupees"] is None) == (json_cells[row["cell"]]["accounts"] is False)
+        assert row["rupees"] is None or sum(row["rupees"]) == row["final"]
+        assert row["decisions"] >= row["turns"] >= 0 <= row["seconds"]
         faulty = any(other["fault"] for other in game)
         ahead = sum((o["final"], o["clients"]) > (row["final"], row["clients"]) for o in game)
         assert row["place"] == (0 if faulty else 1 + ahead)
@@ -143,8 +145,7 @@ def test_what_a_kill_leaves_is_swept_when_the_folder_is_opened(tmp_path):
     folder = tmp_path / "s"
     with FolderStore(folder) as store:
         wanted = digest(run(cells(), store))
-    for path in ("rows/.bombay-0123456789abcdef.tmp", "times/000009.parquet", "accounts/000009.parquet"):
-        (folder / path).write_bytes(b"half a part")
+    (folder / "rows" / ".bombay-0123456789abcdef.tmp").write_bytes(b"half a part")
     with FolderStore(folder) as store:
         assert digest(run(cells(), store)) == wanted
     assert {path.name for path in folder.rglob("*") if path.is_file()} == {
@@ -162,7 +163,7 @@ def test_damaged_stores_are_refused_in_one_line(tmp_path):
     part = folder / "rows" / "000001.parquet"
     table = parquet.read_table(part)
     for damaged, message in (
-        (table.drop_columns(["final"]), "000001.parquet cannot be read"),
+        (table.drop_columns(["final"]), "its rows lack final"),
         (table.set_column(3, "deal", [[1] * len(table)]), "other deals or seats"),
         (table.set_column(6, "agent", [["random"] * len(table)]), "other deals or seats"),
     ):

@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from bombay_env import batch, chance, checks, registry, streams
-from bombay_env.agent import NO_ACTION, Agent, AgentFault, LaneGenerator, ask, check_plays, name_of
+from bombay_env.agent import NO_ACTION, Agent, AgentContext, AgentFault, LaneGenerator, ask, check_plays, name_of
 from bombay_env.envs import common
 from bombay_env.game import Game, IllegalActionError
 from bombay_env.record import History
@@ -244,11 +244,11 @@ class LearnerGames:
     def _let_act(self, agent: Agent, lanes: np.ndarray) -> None:
         states = self._picked(lanes)
         moves, who = self._moves[lanes], f"opponent {name_of(agent)!r}"
-        seeds = chance.lane_words(states["seed"], streams.SCRUB, moves)
-        self.rng.keys = chance.lane_words(states["seed"], streams.CHOICES, moves)
-        self.rng.games = chance.lane_words(states["seed"], streams.LANE_GAMES, np.zeros_like(moves))
+        context = AgentContext.keyed(
+            self.rng, states["seed"], moves, streams.SCRUB, streams.CHOICES, streams.LANE_GAMES
+        )
         try:
-            actions = ask(agent, self.game, states, self.rng, seeds, who)
+            actions = ask(agent, self.game, states, context, who)
         except AgentFault as fault:
             if fault.action == NO_ACTION:  # it raised
                 raise

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from bombay_env.files.forms import allowed
 from bombay_training.learners.runs.settings import RunSettings
-from bombay_training.matches.store import ROW_COLUMNS
+from bombay_training.matches.store import FILE_COLUMNS
 from bombay_training.reports import tracks as reports
 from bombay_training.rich_tables import markdown_table
 
@@ -29,7 +29,7 @@ def _code(default: object) -> str:
 def rows() -> str:
     """The data dictionary of a store's rows."""
     columns = ["column", "type", "meaning"]
-    lines = [[f"`{name}`", kind, meaning] for name, (kind, meaning) in ROW_COLUMNS.items()]
+    lines = [[f"`{name}`", kind, meaning] for name, (kind, meaning) in FILE_COLUMNS.items()]
     return markdown_table(columns, lines, left=columns)
 
 

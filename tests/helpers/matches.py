@@ -6,7 +6,7 @@ import numpy as np
 
 from bombay_training.matches.cells import Cell
 from bombay_training.matches.results import Match
-from bombay_training.matches.table import ROW, DecisionTimes, Table
+from bombay_training.matches.table import blank_rows
 
 
 def made_match(game, lineup, seats, block, faults=(), **columns):
@@ -14,19 +14,22 @@ def made_match(game, lineup, seats, block, faults=(), **columns):
 
     `seats` (G, n) are indices into the different agents of the line-up.
     """
-    rows = np.zeros(np.shape(seats), ROW)
+    rows = blank_rows(*np.shape(seats), accounts=False)
     rows["seat"], rows["game"] = np.arange(rows.shape[1]), np.arange(len(rows))[:, None]
-    cell = Cell(game, tuple(lineup), 1 + int(np.max(block)))
-    match = Match(cell, Table(rows, [DecisionTimes() for _ in cell.players]))
+    match = Match(Cell(game, tuple(lineup), 1 + int(np.max(block))), rows)
     return edited(match, faults=faults, seats=seats, block=block, **columns)
 
 
 def edited(match, faults=None, lineup=None, format=None, **columns):
     """The match with other columns, faults, names or format."""
-    rows = match.table.rows.copy()
+    rows = match.rows.copy()
     for name, values in columns.items():
         rows["agent" if name == "seats" else name] = values if np.ndim(values) == 2 else np.asarray(values)[:, None]
+    if faults is not None:
+        rows["action"], rows["fault"] = "", ""
+        for lost in faults:
+            index = int(np.flatnonzero(rows["game"][:, 0] == lost.game)[0])
+            rows["action"][index, lost.seat], rows["fault"][index, lost.seat] = lost.action, lost.reason
     given = {"lineup": lineup, "format": format}
     cell = dataclasses.replace(match.cell, **{name: value for name, value in given.items() if value is not None})
-    kept = match.table.faults if faults is None else {lost.game: lost for lost in faults}
-    return Match(cell, dataclasses.replace(match.table, rows=rows, faults=kept))
+    return Match(cell, rows)

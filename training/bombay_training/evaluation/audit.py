@@ -24,7 +24,7 @@ from bombay_agents import Agent
 from bombay_agents.random import RandomAgent
 from bombay_agents.scripted.greedy import GreedyAgent
 from bombay_env import Game
-from bombay_env.agent import AgentFault, Blame, ask
+from bombay_env.agent import AgentContext, AgentFault, Blame, ask
 from bombay_env.checks import MAX_SEED
 from bombay_env.state import state_to_dict
 
@@ -132,7 +132,7 @@ def _play_through(game: Game, agent: Agent, lanes: int, rng: np.random.Generator
     states, found = game.new_states(rng.integers(MAX_SEED, size=lanes, dtype=np.uint64)), []
     while len(states):
         found.append(np.asarray(states).copy())
-        game.step(states, ask(agent, game, states, rng, np.zeros(len(states), np.uint64)))
+        game.step(states, ask(agent, game, states, AgentContext(rng, np.zeros(len(states), np.uint64))))
         states = states[~game.is_terminal(states)]
     return np.concatenate(found)
 
@@ -157,7 +157,7 @@ def _failure(make: Callable[[], Agent], game: Game, sample: np.ndarray, seed: in
         try:
             with Blame(WHO):
                 agent = _Watched(make())
-            answer = ask(agent, game, sample, np.random.default_rng(seed), seeds, WHO)
+            answer = ask(agent, game, sample, AgentContext(np.random.default_rng(seed), seeds), WHO)
         except AgentFault as fault:
             illegal = fault.answer is not None
             return failed(fault.reason, fault.lanes[0], (fault.action,)) if illegal else failed(fault.reason)

@@ -17,10 +17,8 @@ import numpy as np
 from scipy import optimize, special
 
 from bombay_agents.shipped import make_zero
-from bombay_env import Game
-from bombay_env.record import Record
+from bombay_env.record import RESTOCK, Record
 from bombay_training.matches.intervals import Estimate, estimates, mean_bounds, share_bounds
-from bombay_training.matches.observers import replay
 
 MAX_ERROR: Final = 0.02  # of calibration, beyond which beliefs tell nothing
 BINS: Final = 10
@@ -117,33 +115,28 @@ def beliefs(records: Sequence[Record]) -> Beliefs:
 
 
 def turn_starts(records: Sequence[Record]) -> np.ndarray:
-    """The states in which turns begin, (G, T) records in the order of play, of recorded games as `replay` takes them."""
-    seen = _TurnStarts(records[0].game, len(records))
-    replay(records, seen)
-    return seen.starts
+    """The states in which turns begin, (G, T) records in the order of play.
 
-
-class _TurnStarts:
-    """Keeps the states in which turns begin, `starts`: an observer."""
-
-    def __init__(self, game: Game, games: int) -> None:
-        self.rules, self.last = game.rules, np.full(games, -1)
-        turns = game.rules.sets * game.rules.turns_per_set * game.num_players
-        self.starts = np.zeros((games, turns), game.state_dtype)
-
-    def before_step(self, games: np.ndarray, states: np.ndarray, actions: np.ndarray) -> None:
-        """Keep the states that begin another turn than the last ones."""
-        n, rounds = self.rules.num_players, states["set"].astype(np.int64) * self.rules.turns_per_set + states["turn"]
+    Args:
+        records: of finished games of one variant and board, whose chance follows from their seeds. They are played together.
+    """
+    game, rules, n = records[0].game, records[0].game.rules, records[0].game.num_players
+    starts = np.zeros((len(records), rules.sets * rules.turns_per_set * n), game.state_dtype)
+    actions = [
+        iter([game.action_index(event.partition(" ")[2]) for event in record.events if not event.startswith(RESTOCK)])
+        for record in records
+    ]
+    running, states = np.arange(len(records)), game.new_states([record.seed for record in records])
+    last = np.full(len(records), -1)  # the turn of each of the games still running
+    while running.size:
+        rounds = states["set"].astype(np.int64) * rules.turns_per_set + states["turn"]
         turns = rounds * n + (states["current_player"] - states["first_player"]) % n
-        new = turns != self.last[games]
-        self.last[games] = turns
-        self.starts[games[new], turns[new]] = states[new]
-
-    def after_end(self, *_: object) -> None:
-        """The last turn has begun before."""
-
-    def after_fault(self, *_: object) -> None:
-        """Recorded games have no faults."""
+        new = turns != last
+        starts[running[new], turns[new]] = states[new]
+        game.step(states, np.array([next(actions[index]) for index in running]))
+        left = ~game.is_terminal(states)
+        running, states, last = running[left], states[left], turns[left]
+    return starts
 
 
 def fit_temperature(given: Beliefs) -> float:

@@ -17,7 +17,7 @@ from bombay_training.matches.provenance import read_provenance, revision, write_
 from bombay_training.matches.results import Match
 from bombay_training.matches.run import Engine, Here
 from bombay_training.matches.store import digest, read_matches
-from bombay_training.matches.table import RESULTS, Table
+from bombay_training.matches.table import RESULTS
 
 GAMES: Final = 200
 
@@ -99,9 +99,12 @@ def _unequal(
     chunks = {key: match.cell.chunks([make(str(one)) for one in match.cell.players]) for key, match in cells.items()}
 
     def differing(jobs: dict[tuple[str, int], Chunk], progress: Callable[[float], None]) -> list[tuple[str, int]]:
-        played = engine.play(((cells[key].cell, chunk) for (key, _), chunk in jobs.items()), progress)
-        tables = [(cell.id, table) for cell, table in played]
-        return sorted((key, int(table.games[0])) for key, table in tables if not _equal(cells[key], table))
+        found = []
+        for cell, rows in engine.play((cells[key].cell, chunk) for (key, _), chunk in jobs.items()):
+            progress(len(rows))
+            if not _equal(cells[cell.id], rows):
+                found.append((cell.id, int(rows["game"][0, 0])))
+        return sorted(found)
 
     games = [(matches[group].cell.id, int(game)) for group, game in sample]
     whole = {(key, game): chunks[key][game // chunks[key][0].count] for key, game in games}
@@ -110,8 +113,7 @@ def _unequal(
     return ((cells[key], game) for key, game in suspects if (key, whole[key, game].first) in again)
 
 
-def _equal(match: Match, table: Table) -> bool:
+def _equal(match: Match, rows: np.ndarray) -> bool:
     """Whether games have the results of the match, faults included."""
-    before = match.table.take(table.games)
-    faults, played = (sorted((lost.game, lost.seat) for lost in part.faults.values()) for part in (before, table))
-    return faults == played and all((before.rows[name] == table.rows[name]).all() for name in RESULTS)
+    before = match.rows[rows["game"][:, 0]]
+    return all(bool((before[name] == rows[name]).all()) for name in RESULTS)

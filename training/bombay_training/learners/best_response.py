@@ -22,7 +22,7 @@ from bombay_agents.nets.value import evaluator
 from bombay_agents.nets.value.agent import ValueNetAgent
 from bombay_agents.nets.value.net import ValueNet
 from bombay_env import Game, batch, engine, streams
-from bombay_env.agent import Blame, ask
+from bombay_env.agent import AgentContext, Blame, ask
 from bombay_env.jit.kernels import CONFIG, kernel, piece_kernel
 from bombay_env.rules import NUM_COLOURS
 from bombay_env.state import NOBODY
@@ -139,8 +139,8 @@ class FrozenOpponent:
         seeds = rng.integers(1 << 63, size=COPIES)
 
         def decide(number: int) -> np.ndarray:
-            own = np.random.default_rng(seeds[number])
-            return ask(self.agents[number], game, states[parts[number]], own, seeds=own, who=self.who)
+            context = AgentContext.drawn(np.random.default_rng(seeds[number]), parts[number].size)
+            return ask(self.agents[number], game, states[parts[number]], context, self.who)
 
         due = [number for number in range(COPIES) if parts[number].size]
         threads = 1 if CONFIG.DISABLE_JIT else min(COPIES, numba.get_num_threads())

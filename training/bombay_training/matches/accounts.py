@@ -11,7 +11,6 @@ from bombay_env import Game, engine
 from bombay_env.actions import BUILD, BUY, CONSOLIDATE, SELL, TAKE
 from bombay_env.jit.kernels import kernel
 from bombay_env.rules import COLUMN_HEIGHT, NUM_MARKETS, PalaceToken
-from bombay_training.matches.table import LostGame
 
 SOURCES: Final = (
     "start",
@@ -52,53 +51,45 @@ ON_MOVES, ON_BUYS, ON_SELLS, ON_BUILDS, ON_CONSOLIDATIONS, WASTED = range(len(SP
 
 TOKEN_RUPEES = 1 + int(PalaceToken.RUPEES)  # as a state stores it
 
-ACCOUNTS: Final = np.dtype(
-    [("rupees", np.int32, len(SOURCES)), ("uses", np.int32, len(USES)), ("spent", np.int32, len(SPENDING))]
-)
-
 
 class AccountingError(RuntimeError):
     """The accounts of a game disagree with its result. The message names the game."""
 
 
 class Accountant:
-    """Keeps the accounts of games while they are played: an observer (`matches/play.py`).
+    """Keeps the accounts of games while they are played.
 
-    Attributes:
-        accounts: (G, n) records of `ACCOUNTS`: rupees by `SOURCES`, whose sum is the final rupees; how often each of `USES` was
-            chosen; and the actions by `SPENDING`, whose sum is the number of actions in all turns.
+    Args:
+        game: the variant and board.
+        rows: (G, n) rows of the games with the columns of `ACCOUNTS` (`matches/table.py`), changed in place: rupees by `SOURCES`,
+            whose sum is the final rupees; how often each of `USES` was chosen; and the actions by `SPENDING`, whose sum is the
+            number of actions in all turns.
     """
 
-    def __init__(self, game: Game, deals: np.ndarray) -> None:
-        self.game, self.deals = game, deals
-        self.accounts = np.zeros((len(deals), game.num_players), ACCOUNTS)
-        self.accounts["rupees"][:, :, START] = game.rules.starting_rupees
+    def __init__(self, game: Game, rows: np.ndarray) -> None:
+        self.game, self.rows = game, rows
+        self.books = [rows[name] for name in ("rupees", "uses", "spent")]
+        self.books[0][:, :, START] = game.rules.starting_rupees
         self.sale, self.bonus = np.array(game.rules.sale_rupees), np.array(game.rules.colour_rupees)
 
     def before_step(self, games: np.ndarray, states: np.ndarray, actions: np.ndarray) -> None:
-        """Enter these actions (batch,) of these games (batch,)."""
-        parts = [self.accounts[name] for name in ("rupees", "uses", "spent")]
-        book_all(np.asarray(states), self.game.tables, self.sale, self.bonus, actions, games, *parts)
+        """Enter these actions (batch,) of these games (batch,), which are indices into the rows."""
+        book_all(np.asarray(states), self.game.tables, self.sale, self.bonus, actions, games, *self.books)
 
-    def after_end(self, games: np.ndarray, states: np.ndarray, results: np.ndarray) -> None:
+    def after_end(self, games: np.ndarray, results: np.ndarray) -> None:
         """Enter the awards of games that are over. Raises AccountingError unless the accounts of each add up."""
-        mine = self.accounts[games]
-        mine["rupees"][:, :, EMPIRE], mine["rupees"][:, :, FAME] = results["majority"], results["fame"]
-        self.accounts[games] = mine
+        rupees, _, spent = self.books
+        rupees[games, :, EMPIRE], rupees[games, :, FAME] = results["majority"], results["fame"]
         rules = self.game.rules
-        total = np.full(mine.shape, rules.sets * rules.turns_per_set * rules.actions_per_turn)
-        for what, part, true in (("rupees", "rupees", results["final"]), ("actions", "spent", total)):
-            booked = mine[part].sum(axis=2)
-            wrong = np.argwhere(booked != true)
+        total = np.full(results["final"].shape, rules.sets * rules.turns_per_set * rules.actions_per_turn)
+        for what, booked, true in (("rupees", rupees[games], results["final"]), ("actions", spent[games], total)):
+            wrong = np.argwhere(booked.sum(axis=2) != true)
             if len(wrong):
                 row, seat = wrong[0].tolist()
                 raise AccountingError(
-                    f"game with seed {self.deals[games[row]]}: the accounts give seat {seat} {booked[row, seat]} {what}, "
-                    f"the game {true[row, seat]}"
+                    f"game with seed {self.rows['deal'][games[row], 0]}: the accounts give seat {seat} "
+                    f"{booked[row, seat].sum()} {what}, the game {true[row, seat]}"
                 )
-
-    def after_fault(self, game: int, states: np.ndarray, lost: LostGame) -> None:
-        """A game without a result has no accounts to check."""
 
 
 @kernel
@@ -110,7 +101,7 @@ def book_all(states, tables, sale, bonus, actions, games, rupees, uses, spent):
         actions: (batch,) int64 legal actions.
         sale, bonus: (3,) and (4,) rupees of a sale, by place in the column and by colour.
         games: (batch,) the index in the accounts of each lane's game.
-        rupees, uses, spent: (G, n, …) int32, the fields of `ACCOUNTS`, changed in place.
+        rupees, uses, spent: (G, n, …) int32, the accounts, changed in place.
     """
     for lane in range(len(states)):
         game = games[lane]

@@ -20,7 +20,7 @@ from bombay_env.agent import Agent, name_of
 from bombay_env.chance import lane_words
 from bombay_env.files.forms import Form
 from bombay_env.rules import MAX_PLAYERS
-from bombay_training.matches.table import ROW
+from bombay_training.matches.table import blank_rows
 
 Player = Agent | str  # an object, which plays in this process only, or a spec
 
@@ -205,7 +205,7 @@ class Cell:
         return [Chunk(start, min(size, self.num_games - start), (start // size,)) for start in starts]
 
     def rows(self, games: np.ndarray) -> np.ndarray:
-        """What is known of games before they are played: (G, n) records of `ROW`, their results zero.
+        """What is known of games before they are played: their rows (G, n) with the results zero.
 
         Args:
             games: (G,) whole numbers, those of the games in the cell.
@@ -213,7 +213,7 @@ class Cell:
         block, seating = np.divmod(games, self.games_per_deal)
         if self.seating is Seating.ROTATE:
             seating = games % self.game.num_players
-        rows = np.zeros((len(games), self.game.num_players), ROW)
+        rows = blank_rows(len(games), self.game.num_players, self.accounts)
         rows["seat"] = np.arange(self.game.num_players)
         rows["agent"] = self.base[self.seating.orders(self.seed, block, seating, self.game.num_players)]
         for name, values in (("game", games), ("block", block), ("seating", seating)):

@@ -1,29 +1,27 @@
-"""Plays a chunk of games together, as one array of states.
+"""Plays a chunk of games together, as one array of states, and fills their rows.
 
 At each step every agent decides in one call for all games in which it is to move. An agent that fails, or that does not answer
 (`engines/local.py`), loses the game. If a call for several games raises, the agent is called again for each game alone, so that
 it loses only those in which it fails. Every decision of a game has random keys of its own, so the result of a game does not
 depend on the chunk that it is in. Only an agent that draws from its generator itself, and not from `agent.lane_keys`, also
-depends on the games and the key of its chunk. What is kept of a game besides its result is the business of observers
-(`observers.py`). This module does not know how results become estimates.
+depends on the games and the key of its chunk. This module does not know how results become estimates.
 """
 
 import contextlib
 import dataclasses
 import time
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 from bombay_env import streams
-from bombay_env.agent import NO_ACTION, Agent, AgentFault, LaneGenerator, ask
-from bombay_env.chance import lane_words
+from bombay_env.agent import NO_ACTION, Agent, AgentContext, AgentFault, LaneGenerator, ask
+from bombay_env.record import History
 from bombay_env.rewards import seat_places
-from bombay_env.state import TURN_FIELDS
 from bombay_training.matches.accounts import Accountant
 from bombay_training.matches.cells import Cell, Chunk
-from bombay_training.matches.observers import Observer, Recorder
-from bombay_training.matches.table import DecisionTimes, LostGame, Table
+from bombay_training.matches.table import RECORD
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,36 +57,13 @@ def lost_share(seats: np.ndarray, seat: int) -> np.ndarray:
     return np.asarray(others / others.sum())
 
 
-def unanswered(cell: Cell, chunk: Chunk, actions: Sequence[int], reason: str) -> Table:
-    """A chunk of one game, lost by the agent to move, whose process cannot report it.
-
-    Args:
-        cell: the cell.
-        chunk: the chunk.
-        actions: the game's actions so far.
-        reason: why the agent to move did not answer.
-    """
-    table = _blank(cell, chunk)
-    states = cell.dealt(table.rows)
-    observers = _observers(cell, states, table)
-    for action in actions:
-        for observer in observers:
-            observer.before_step(np.zeros(1, np.int64), states, np.array([action]))
-        cell.game.step(states, [action])
-    lost = lost_game(cell, table.rows[0, int(states["current_player"][0])], NO_ACTION, reason)
-    _enter_fault(table, 0, lost)
-    for observer in observers:
-        observer.after_fault(0, states, lost)
-    return table
-
-
 def play(
     cell: Cell,
     chunk: Chunk,
     agents: Sequence[Agent],
     warm: set[int],
     report: Callable[[Call | None], None] | None = None,
-) -> Table:
+) -> np.ndarray:
     """Play the games of a chunk to their ends.
 
     Args:
@@ -97,41 +72,30 @@ def play(
         agents: the cell's players.
         warm: indices of the agents that have been called in this process; changed in place.
         report: called with each call of an agent before it begins, and with None when it has answered or failed.
+
+    Returns:
+        (G, n) their rows.
     """
-    return _GameBatch(cell, chunk, agents, warm, report).play()
+    games = _GameBatch(cell, chunk, agents, warm, report)
+    while games.running.size:
+        games.step()
+    return games.rows
 
 
-def lost_game(cell: Cell, row: np.void, action: str, reason: str) -> LostGame:
-    """The entry of a game that an agent loses by a fault; `row` is that of its seat in the table."""
-    agent = int(row["agent"])
-    seat, game, block, seating = (int(row[name]) for name in ("seat", "game", "block", "seating"))
-    text = reason.encode(errors="backslashreplace").decode()  # that every file takes
-    return LostGame(agent, cell.names[agent], seat, game, block, seating, action, text)
+def unanswered(cell: Cell, chunk: Chunk, actions: Sequence[int], reason: str) -> np.ndarray:
+    """The rows (1, n) of a chunk of one game, lost by the agent to move, whose process cannot report it.
 
-
-def _blank(cell: Cell, chunk: Chunk) -> Table:
-    """The games of a chunk before any is over."""
-    rows = cell.rows(np.arange(chunk.first, chunk.first + chunk.count))
-    return Table(rows, [DecisionTimes() for _ in cell.players])
-
-
-def _observers(cell: Cell, states: np.ndarray, table: Table) -> list[Observer]:
-    """What keeps more of the games than their results; it writes into the table."""
-    observers: list[Observer] = []
-    deals = table.rows["deal"][:, 0]
-    if cell.records:
-        names = [[cell.names[agent] for agent in game] for game in table.rows["agent"].tolist()]
-        observers.append(Recorder(cell.game, states, deals, names, table.games, table.records))
-    if cell.accounts:
-        accountant = Accountant(cell.game, deals)
-        table.accounts = accountant.accounts
-        observers.append(accountant)
-    return observers
-
-
-def _enter_fault(table: Table, index: int, lost: LostGame) -> None:
-    table.faults[lost.game] = lost
-    table.rows["win_share"][index] = lost_share(table.rows["agent"][index], lost.seat)
+    Args:
+        cell: the cell.
+        chunk: the chunk.
+        actions: the game's actions so far.
+        reason: why the agent to move did not answer.
+    """
+    games = _GameBatch(cell, chunk)
+    for action in actions:
+        games.advance(np.array([action]))
+    games.drop_lost({0: (NO_ACTION, reason)})
+    return games.rows
 
 
 class _GameBatch:
@@ -145,137 +109,124 @@ class _GameBatch:
         self,
         cell: Cell,
         chunk: Chunk,
-        agents: Sequence[Agent],
-        warm: set[int],
-        report: Callable[[Call | None], None] | None,
+        agents: Sequence[Agent] = (),
+        warm: set[int] | None = None,
+        report: Callable[[Call | None], None] | None = None,
     ) -> None:
-        self.cell, self.game, self.agents, self.warm, self.report = cell, cell.game, agents, warm, report
-        self.table = _blank(cell, chunk)
-        self.seats, self.keys = self.table.rows["agent"].astype(np.int64), cell.keys(self.table.rows)
+        self.cell, self.game, self.agents, self.report = cell, cell.game, agents, report
+        self.warm = set[int]() if warm is None else warm
+        self.rows = cell.rows(np.arange(chunk.first, chunk.first + chunk.count))
+        self.seats, self.keys = self.rows["agent"].astype(np.int64), cell.keys(self.rows)
         redrawn = (int(streams.REDRAWN_GAMES),) if "play" in cell.redraw else ()
         # Not generators of the cell's seed itself: agents could read it from them, and all deals follow from it.
         sequence = np.random.SeedSequence((cell.seed, *chunk.key), spawn_key=redrawn)
         words = sequence.generate_state(len(agents), np.uint64)
         self.rngs = [LaneGenerator(np.random.PCG64(int(word))) for word in words]
         self.decisions = 0  # in each of the games still running
-        self.states = cell.dealt(self.table.rows)
+        self.states = cell.dealt(self.rows)
         self.running = np.arange(chunk.count)
         self.actions: list[int] | None = [] if chunk.count == 1 else None
-        # Seconds of the turn so far. NaN if part of it was an agent's first call.
-        self.spent = np.zeros(chunk.count)
-        self.lost: dict[int, LostGame] = {}  # by lane, in this step
-        self.observers = _observers(cell, self.states, self.table)
+        self.seconds = 0.0  # of the last call of an agent
+        self.accountant = Accountant(self.game, self.rows) if cell.accounts else None
+        deals = enumerate(self.rows["deal"][:, 0].tolist()) if cell.records else ()
+        self.histories = [History(self.game, self.states[index : index + 1], deal) for index, deal in deals]
 
-    def play(self) -> Table:
-        while self.running.size:
-            self._step()
-        return self.table
-
-    def _step(self) -> None:
+    def step(self) -> None:
+        """One action in every game."""
         to_act = self.seats[self.running, self.states["current_player"]]
-        actions = np.zeros(self.running.size, np.int64)
+        actions, lost = np.zeros(self.running.size, np.int64), dict[int, tuple[str, str]]()
         for agent in range(len(self.agents)):
             lanes = np.flatnonzero(to_act == agent)
             if lanes.size:
-                self._decide(agent, lanes, actions)
+                self._decide(agent, lanes, actions, lost)
         self.decisions += 1
-        kept = self._drop_lost()
-        actions, to_act = actions[kept], to_act[kept]
-        for observer in self.observers:
-            observer.before_step(self.running, self.states, actions)
-        before = self.states[TURN_FIELDS].copy()
+        self.advance(actions[self.drop_lost(lost)])
+
+    def advance(self, actions: np.ndarray) -> None:
+        """Play these actions (R,), and enter the results of the games that they end."""
+        for index, action in zip(self.running.tolist(), actions.tolist(), strict=True) if self.histories else ():
+            self.histories[index].add(action)
+        if self.accountant:
+            self.accountant.before_step(self.running, self.states, actions)
         self.game.step(self.states, actions)
-        ended = before != self.states[TURN_FIELDS]
-        self._end_turns(np.flatnonzero(ended), to_act)
         if self.actions is not None:
             self.actions += actions.tolist()
-        self._finish(self.game.is_terminal(self.states))
+        over = self.game.is_terminal(self.states)
+        if not over.any():
+            return
+        results, indices = self.game.results(self.states[over]), self.running[over]
+        for name in ("final", "win_share", "clients"):
+            self.rows[name][indices] = results[name]
+        self.rows["place"][indices] = seat_places(results)
+        if self.accountant:
+            self.accountant.after_end(indices, results)
+        for lane in np.flatnonzero(over).tolist():
+            self._record(lane, None)
+        self.states, self.running = self.states[~over], self.running[~over]
+
+    def drop_lost(self, lost: dict[int, tuple[str, str]]) -> np.ndarray:
+        """Enter and drop the games that the agents to move lost, given the action and the reason by lane.
+
+        Returns:
+            (R,) bool, which of the lanes are kept.
+        """
+        kept = np.ones(self.running.size, np.bool_)
+        for lane, (action, reason) in lost.items():
+            kept[lane] = False
+            index, seat = int(self.running[lane]), int(self.states["current_player"][lane])
+            text = reason.encode(errors="backslashreplace").decode()  # that every file takes
+            self.rows["action"][index, seat], self.rows["fault"][index, seat] = action, text
+            self.rows["win_share"][index] = lost_share(self.seats[index], seat)
+            self._record(lane, {"seat": seat, "action": action, "reason": text})
+        self.states, self.running = self.states[kept], self.running[kept]
+        return kept
+
+    def _record(self, lane: int, fault: dict[str, Any] | None) -> None:
+        """Keep the record of a game that is over, if records are kept."""
+        if self.histories:
+            index = int(self.running[lane])
+            names = [self.cell.names[agent] for agent in self.seats[index]]
+            record = self.histories[index].record(self.states[lane : lane + 1], names, fault)
+            self.rows[RECORD][index, 0] = record
 
     # --- decisions ---
 
-    def _decide(self, agent: int, lanes: np.ndarray, actions: np.ndarray) -> None:
-        """Write an agent's actions for some lanes into `actions`, and the games that it loses into `lost`."""
-        states, rng, call = self.states[lanes], self.rngs[agent], self._call(agent, lanes)
+    def _decide(self, agent: int, lanes: np.ndarray, actions: np.ndarray, lost: dict[int, tuple[str, str]]) -> None:
+        """Write an agent's actions for some lanes into `actions`, and what was wrong in the games that it loses into `lost`."""
+        states, first = self.states[lanes], agent not in self.warm
+        self.warm.add(agent)
         keys, number = self.keys[self.running[lanes]], np.full(lanes.size, self.decisions, np.uint64)
-        seeds = lane_words(keys, streams.MATCH_SCRUBS, number)
-        rng.keys = lane_words(keys, streams.MATCH_CHOICES, number)
-        rng.games = lane_words(keys, streams.MATCH_GAMES, np.zeros_like(number))
-        timed = agent in self.warm
+        context = AgentContext.keyed(
+            self.rngs[agent], keys, number, streams.MATCH_SCRUBS, streams.MATCH_CHOICES, streams.MATCH_GAMES
+        )
+        call = self._call(Call(agent, lanes.size, first, tuple(self.actions or ())))
         try:
-            actions[lanes] = ask(self.agents[agent], self.game, states, rng, seeds, during=call)
+            actions[lanes] = ask(self.agents[agent], self.game, states, context, during=call)
         except AgentFault as fault:
-            if fault.answer is None and lanes.size > 1:  # asked again below, one by one
-                timed = False
             if fault.answer is not None:  # legal actions in the other lanes
                 actions[lanes] = fault.answer
-                for place, failure in fault.failures.items():
-                    self._lose(int(lanes[place]), *failure)
+                lost |= {int(lanes[place]): failure for place, failure in fault.failures.items()}
             elif lanes.size == 1:
-                self._lose(int(lanes[0]), fault.action, fault.reason)
+                lost[int(lanes[0])] = fault.action, fault.reason
             else:
                 for place in range(lanes.size):
-                    self._decide(agent, lanes[place : place + 1], actions)
-        if timed:
-            self._count(agent, lanes)
+                    self._decide(agent, lanes[place : place + 1], actions, lost)
+                return
+        if not first:
+            where = self.running[lanes], states["current_player"]
+            self.rows["decisions"][where] += 1
+            self.rows["turns"][where] += states["actions_left"] == self.game.rules.actions_per_turn
+            self.rows["seconds"][where] += self.seconds / lanes.size
 
     @contextlib.contextmanager
-    def _call(self, agent: int, lanes: np.ndarray) -> Iterator[None]:
+    def _call(self, call: Call) -> Iterator[None]:
         """Report a call of an agent and take its time."""
-        first = agent not in self.warm
-        self.warm.add(agent)
         if self.report is not None:
-            self.report(Call(agent, lanes.size, first, tuple(self.actions or ())))
+            self.report(call)
         start = time.perf_counter()
         try:
             yield
         finally:
-            seconds = time.perf_counter() - start
+            self.seconds = time.perf_counter() - start
             if self.report is not None:
                 self.report(None)
-            self.spent[self.running[lanes]] += (np.nan if first else seconds) / lanes.size
-            if not first:
-                self.table.times[agent].seconds += seconds
-
-    def _count(self, agent: int, lanes: np.ndarray) -> None:
-        """Count the decisions of an agent in some lanes, and the turns that begin with them."""
-        times = self.table.times[agent]
-        times.decisions += lanes.size
-        times.turns += int((self.states["actions_left"][lanes] == self.game.rules.actions_per_turn).sum())
-
-    def _lose(self, lane: int, action: str, reason: str) -> None:
-        seat, index = int(self.states["current_player"][lane]), int(self.running[lane])
-        self.lost[lane] = lost_game(self.cell, self.table.rows[index, seat], action, reason)
-
-    # --- results ---
-
-    def _drop_lost(self) -> np.ndarray:
-        """Enter the results of the lost games and drop them. Returns which of the lanes are kept, (R,) bool."""
-        kept = np.ones(self.running.size, np.bool_)
-        for lane, lost in self.lost.items():
-            kept[lane] = False
-            index = int(self.running[lane])
-            _enter_fault(self.table, index, lost)
-            for observer in self.observers:
-                observer.after_fault(index, self.states[lane : lane + 1], lost)
-        if self.lost:
-            self.states, self.running, self.lost = self.states[kept], self.running[kept], {}
-        return kept
-
-    def _end_turns(self, ended: np.ndarray, movers: np.ndarray) -> None:
-        """Count the turns that ended in some lanes; `movers` (R,) are the agents that acted."""
-        indices = self.running[ended]
-        for agent, times in enumerate(self.table.times):
-            times.add_turns(self.spent[indices[movers[ended] == agent]])
-        self.spent[indices] = 0
-
-    def _finish(self, over: np.ndarray) -> None:
-        """Enter the results of the games that are over, (R,) bool, and drop them."""
-        if not over.any():
-            return
-        results, indices = self.game.results(self.states[over]), self.running[over]
-        rows = self.table.rows
-        rows["final"][indices], rows["win_share"][indices] = results["final"], results["win_share"]
-        rows["place"][indices], rows["clients"][indices] = seat_places(results), results["clients"]
-        for observer in self.observers:
-            observer.after_end(indices, self.states[over], results)
-        self.states, self.running = self.states[~over], self.running[~over]

@@ -1,8 +1,9 @@
 """The games of the league that come with the package, and how a finished study becomes such a store."""
 
-import dataclasses
 from pathlib import Path
 from typing import Final
+
+import numpy as np
 
 from bombay_env import checks
 from bombay_env.files import atomic
@@ -11,6 +12,7 @@ from bombay_training.matches.results import Match
 from bombay_training.matches.spec import Study, read_toml
 from bombay_training.matches.spec import cells as cells_of
 from bombay_training.matches.store import STUDY, FolderStore, parts_of, read_matches
+from bombay_training.matches.table import TIMES
 
 LEAGUE: Final = Path(__file__).parents[1] / "league"  # the store of docs/leaderboard.md
 MACHINE: Final = "machine.txt"  # in words, where and when its times were measured
@@ -90,7 +92,11 @@ def publish(folder: Path, target: Path, machine: str, times: Path | None = None)
         atomic.write_bytes(target / STUDY, (folder / STUDY).read_bytes())
         store.provenance = provenance
         for cell in cells:
-            table = matches[cell.id].table.take(slice(cell.num_games))
-            store.waiting.append((cell, dataclasses.replace(table, times=timed[cell.id].table.times)))
+            rows, measured = matches[cell.id].rows[: cell.num_games].copy(), timed[cell.id].rows
+            _, mine, others = np.intersect1d(rows["game"][:, 0], measured["game"][:, 0], return_indices=True)
+            for name in TIMES:
+                rows[name] = 0
+                rows[name][mine] = measured[name][others]
+            store.waiting.append((cell, rows))
     if machine:
         atomic.write_bytes(target / MACHINE, f"{machine}\n".encode())

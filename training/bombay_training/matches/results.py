@@ -1,40 +1,27 @@
-"""A match: what one line-up's games show to statistics, as a view of their table (`matches/table.py`)."""
+"""A match: what one line-up's games show to statistics, as a view of their rows (`matches/table.py`)."""
 
 import dataclasses
 import functools
 import hashlib
 import json
 from collections.abc import Iterable
-from typing import overload
+from typing import Any
 
 import numpy as np
 
 from bombay_env import Game, checks
 from bombay_env.record import Record
 from bombay_training.matches.cells import Cell
-from bombay_training.matches.table import RESULTS, DecisionTimes, LostGame, Table
+from bombay_training.matches.table import ACCOUNTS, RECORD, LostGame, Times
 
 
-class Column:
-    """A column of the table as an attribute of a match: (G, n), or (G,) where all seats have the same value."""
+def _column(name: str, of_games: bool = False, kind: Any = None) -> "functools.cached_property[np.ndarray]":
+    """A column as an attribute of a match: (G, n), or (G,) where all seats have the same value."""
 
-    def __init__(self, name: str, of_games: bool = False, kind: type | None = None) -> None:
-        self.name, self.of_games, self.kind = name, of_games, kind
+    def values(match: "Match") -> np.ndarray:
+        return np.ascontiguousarray(match.rows[name][:, 0] if of_games else match.rows[name], kind)
 
-    def __set_name__(self, owner: type, attribute: str) -> None:
-        self.attribute = attribute
-
-    @overload
-    def __get__(self, match: None, owner: type) -> "Column": ...
-    @overload
-    def __get__(self, match: "Match", owner: type) -> np.ndarray: ...
-    def __get__(self, match: "Match | None", owner: type) -> "Column | np.ndarray":
-        if match is None:
-            return self
-        values = match.table.rows[self.name]
-        found = np.ascontiguousarray(values[:, 0] if self.of_games else values, self.kind)
-        vars(match)[self.attribute] = found  # found there from now on
-        return found
+    return functools.cached_property(values)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -43,7 +30,7 @@ class Match:
 
     Args:
         cell: the line-up, its variant and its seed.
-        table: the games. Those that `run` returns are all games of the first deals, in the order of blocks and seatings.
+        rows: (G, n) the games. Those that `run` returns are all games of the first deals, in the order of blocks and seatings.
 
     Attributes:
         deal, block, seating: (G,) seeds of the games, numbers of their deals and of their seatings.
@@ -52,11 +39,11 @@ class Match:
     """
 
     cell: Cell
-    table: Table
+    rows: np.ndarray
 
-    deal, block, seating = (Column(name, of_games=True) for name in ("deal", "block", "seating"))
-    seats = Column("agent", kind=np.int64)
-    final, place, win_share, clients = map(Column, RESULTS)
+    deal, block, seating = (_column(name, of_games=True) for name in ("deal", "block", "seating"))
+    seats = _column("agent", kind=np.int64)
+    final, place, win_share, clients = (_column(name) for name in ("final", "place", "win_share", "clients"))
 
     @property
     def game(self) -> Game:
@@ -85,24 +72,32 @@ class Match:
 
     @property
     def accounts(self) -> np.ndarray | None:
-        """(G, n) records of `ACCOUNTS` (`matches/accounts.py`), if they were kept."""
-        return self.table.accounts
+        """(G, n) records with the columns of `ACCOUNTS` (`matches/table.py`), if they were kept."""
+        return self.rows[list(ACCOUNTS)] if self.cell.accounts else None
 
-    @property
+    @functools.cached_property
     def faults(self) -> tuple[LostGame, ...]:
         """The games that ended by a fault, in the order of the games."""
-        return tuple(self.table.faults.values())
+        return tuple(self._lost(row) for row in self.rows[self.rows["fault"] != ""])
+
+    def _lost(self, row: np.void) -> LostGame:
+        agent, seat, game, block, seating = (int(row[name]) for name in ("agent", "seat", "game", "block", "seating"))
+        return LostGame(agent, self.agents[agent], seat, game, block, seating, row["action"], row["fault"])
 
     @property
     def records(self) -> tuple[Record, ...]:
         """Of all games, in order, if they were kept."""
-        games = self.table.games.tolist() if self.table.records else []
-        return tuple(dataclasses.replace(self.table.records[game], game=self.game) for game in games)
+        kept = [record for record in self.rows[RECORD][:, 0] if record is not None]
+        return tuple(dataclasses.replace(record, game=self.game) for record in kept)
 
     @property
-    def timings(self) -> tuple[DecisionTimes, ...]:
-        """By agent; also of games of the line-up that are not in the match."""
-        return tuple(self.table.times)
+    def timings(self) -> tuple[Times, ...]:
+        """By agent."""
+        parts = [self.rows[self.seats == agent] for agent in range(len(self.agents))]
+        return tuple(
+            Times(int(rows["decisions"].sum()), int(rows["turns"].sum()), float(rows["seconds"].sum(dtype=np.float64)))
+            for rows in parts
+        )
 
     @property
     def teams(self) -> bool:
@@ -112,7 +107,7 @@ class Match:
     @property
     def num_games(self) -> int:
         """Number of games."""
-        return len(self.table.rows)
+        return len(self.rows)
 
     @property
     def num_blocks(self) -> int:
@@ -122,7 +117,7 @@ class Match:
     @property
     def played_out(self) -> np.ndarray:
         """Which games have rupees because they did not end by a fault, (G,) bool."""
-        return ~np.isin(self.table.games, list(self.table.faults))
+        return np.asarray((self.rows["fault"] == "").all(axis=1))
 
     @property
     def margin(self) -> np.ndarray:
@@ -131,7 +126,7 @@ class Match:
 
     def take(self, games: np.ndarray | slice) -> "Match":
         """A match of some of the games, by an index or by (G,) bool."""
-        return Match(self.cell, self.table.take(games))
+        return Match(self.cell, self.rows[games])
 
     def seats_of(self, agent: int | str) -> int:
         """The number of an agent's seats in each game."""

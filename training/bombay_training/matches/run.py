@@ -10,6 +10,8 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
+import numpy as np
+
 from bombay_agents import make
 from bombay_env import checks
 from bombay_env.agent import Agent, check_plays, name_of
@@ -17,7 +19,6 @@ from bombay_training.matches.cells import Cell, Chunk, key_of
 from bombay_training.matches.engines.local import Here as Here  # offered to others
 from bombay_training.matches.results import Match
 from bombay_training.matches.store import Store
-from bombay_training.matches.table import Table
 
 
 class Engine(Protocol):
@@ -25,10 +26,8 @@ class Engine(Protocol):
 
     count: int
 
-    def play(
-        self, jobs: Iterator[tuple[Cell, Chunk]], progress: Callable[[float], None]
-    ) -> Iterator[tuple[Cell, Table]]:
-        """Play chunks of cells; yields their results in any order."""
+    def play(self, jobs: Iterator[tuple[Cell, Chunk]]) -> Iterator[tuple[Cell, np.ndarray]]:
+        """Play chunks of cells; yields their rows in any order."""
 
 
 def run(
@@ -55,7 +54,6 @@ def run(
         KeyboardInterrupt: on Ctrl-C.
     """
     store = Store() if store is None else store
-    report = progress or (lambda games: None)
     agents = check(cells, store, engine)
     jobs: list[tuple[Cell, Chunk]] = []
     for cell in cells:
@@ -63,9 +61,11 @@ def run(
         for chunk in cell.chunks([agents[key_of(player)] for player in cell.players]):
             if cell.records or not known[chunk.first : chunk.first + chunk.count].all():
                 jobs.append((cell, chunk))
-    with contextlib.closing((engine or Here()).play(iter(jobs), report)) as played:  # type: ignore[type-var]
-        for cell, part in played:
-            store.add(cell, part)
+    with contextlib.closing((engine or Here()).play(iter(jobs))) as played:  # type: ignore[type-var]
+        for cell, rows in played:
+            store.add(cell, rows)
+            if progress:
+                progress(len(rows))
     matches = [store.match(cell) for cell in cells]
     return [match for match in matches if match is not None]
 

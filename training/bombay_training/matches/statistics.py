@@ -22,7 +22,7 @@ MAX_FAULTS: Final = 20  # in a summary
 ONE_AGAINST_REST: Final = "each row: the strength of one agent against copies of the other; at par they are equal"
 MAX_FAULT_SHARE: Final = 0.01  # of an agent's games; with more, it is not rated
 # Columns that a narrow table leaves out, in this order.
-OPTIONAL_COLUMNS: Final = ("effective games", "p99", "final", "ms/turn", "margin ± 95 %", "games", "faults", "players")
+OPTIONAL_COLUMNS: Final = ("effective games", "final", "ms/turn", "margin ± 95 %", "games", "faults", "players")
 
 
 # --- estimates ---
@@ -143,7 +143,7 @@ def _agent(match: Match, index: int) -> dict[str, Any]:
         "margin": margin_with_interval(match, index).to_dict(),
         "final": final_with_interval(match, index).to_dict(),
         "faults": sum(fault.agent == index for fault in match.faults),
-        **{name: getattr(timing, name) for name in ("ms_per_turn", "decisions", "turns", "seconds", "p99_ms")},
+        **{name: getattr(timing, name) for name in ("ms_per_turn", "decisions", "turns", "seconds")},
     }
 
 
@@ -201,6 +201,5 @@ def _cells(match: Match, index: int, one: bool) -> dict[str, str]:
         "margin ± 95 %": "–" if margin["mean"] is None else f"{margin['mean']:+.1f} ± {half}",
         "final": "–" if final is None else f"{final:.1f}",
         "ms/turn": format_ms(row["ms_per_turn"]),
-        "p99": format_ms(row["p99_ms"]),
         "faults": f"{row['faults']}{others}",
     }

@@ -1,6 +1,6 @@
 """The table of games: a row is a game and a seat. Playing fills it, a store keeps it, and statistics read it.
 
-    line-up → `play` → Table → store → Match → estimates
+    line-up → `play` → rows → store → Match → estimates
 
 `COLUMNS` are declared here once: an array in memory and a Parquet file have the same. This module does not know how games are
 played (`matches/play.py`) nor what their results show (`matches/statistics.py`).
@@ -8,12 +8,12 @@ played (`matches/play.py`) nor what their results show (`matches/statistics.py`)
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Final, Self
+from typing import Final
 
 import numpy as np
 
 from bombay_env.agent import AgentFault
-from bombay_env.record import Record
+from bombay_training.matches.accounts import SOURCES, SPENDING, USES
 
 COLUMNS: Final = {  # type and meaning of each
     "game": ("int32", "number of the game in its cell, from 0"),
@@ -21,16 +21,67 @@ COLUMNS: Final = {  # type and meaning of each
     "deal": ("uint64", "seed of the game: all its chance follows from it (RULES 8), except for what its cell redraws"),
     "seating": ("int8", "number of the seating: by how many seats the circular order drawn for the deal is rotated"),
     "seat": ("int8", "seat, from 0 in the order of play of the first set"),
-    "agent": ("int8", "index of the agent in this seat, among those of the line-up"),
+    "agent": ("int8", "index of the agent in this seat, among those of the line-up; in a file its spec"),
     "final": ("int32", "rupees with awards (RULES 5); 0 after a fault"),
     "place": ("int8", "1 is the best, by rupees and then Clients; tied seats share the better place; 0 after a fault"),
     "win_share": ("float64", "1 over the number of winners; after a fault 0 for the offender, the rest shared equally"),
     "clients": ("int16", "Client tokens (RULES 5), which break ties; 0 after a fault"),
+    "action": ("string", "after a fault, in the offender's row: what it answered; else empty"),
+    "fault": ("string", "likewise: what was wrong"),
+    "decisions": ("int32", "actions chosen, without the agent's first call in a process, which may compile code"),
+    "turns": ("int32", "turns begun, likewise"),
+    "seconds": ("float32", "time of the agent's calls, likewise; of a call for several games an equal part"),
 }
-RESULTS: Final = ("final", "place", "win_share", "clients")  # all others are known before a game is played
-BINS_PER_DECADE: Final = 20  # a bin is 12 % wide
-EDGES: Final = np.geomspace(1e-7, 1e4, 11 * BINS_PER_DECADE + 1)  # of the bins of turn times, in seconds
-ROW: Final = np.dtype([(name, kind) for name, (kind, _) in COLUMNS.items()])
+RESULTS: Final = ("final", "place", "win_share", "clients", "action")  # a game played again has the same
+TIMES: Final = ("decisions", "turns", "seconds")
+ACCOUNTS: Final = {  # the columns of line-ups that keep accounts
+    "rupees": (f"({len(SOURCES)},)int32", f"rupees by source: {', '.join(SOURCES)}"),
+    "uses": (f"({len(USES)},)int32", f"how often each was chosen: {', '.join(USES)}"),
+    "spent": (f"({len(SPENDING)},)int32", f"actions by what they were spent on: {', '.join(SPENDING)}"),
+}
+RECORD: Final = (
+    "record"  # a column in memory alone: the `Record` of the game, in the row of seat 0, if records are kept
+)
+
+
+def row_dtype(accounts: bool) -> np.dtype[np.void]:
+    """The type of a row; texts and records are objects. `accounts`: whether it has the columns of `ACCOUNTS`."""
+    columns = COLUMNS | ACCOUNTS if accounts else COLUMNS
+    kinds = [(name, object if kind == "string" else kind) for name, (kind, _) in columns.items()]
+    return np.dtype([*kinds, (RECORD, object)], align=True)
+
+
+def blank_rows(games: int, seats: int, accounts: bool) -> np.ndarray:
+    """Rows (G, n) of zeros, empty texts and no records."""
+    rows = np.zeros((games, seats), row_dtype(accounts))
+    rows["action"], rows["fault"], rows[RECORD] = "", "", None
+    return rows
+
+
+def joined(parts: Sequence[np.ndarray]) -> np.ndarray:
+    """The games of all parts in the order of their numbers. Of a game that has been played twice, the first part counts."""
+    rows = np.concatenate(parts)
+    return np.asarray(rows[np.unique(rows["game"][:, 0], return_index=True)[1]])
+
+
+@dataclasses.dataclass(frozen=True)
+class Times:
+    """How long an agent took, without its first call in a process.
+
+    Args:
+        decisions: actions chosen.
+        turns: turns begun.
+        seconds: of all calls.
+    """
+
+    decisions: int
+    turns: int
+    seconds: float
+
+    @property
+    def ms_per_turn(self) -> float | None:
+        """Milliseconds per turn; None if no turn was timed."""
+        return 1000 * self.seconds / self.turns if self.turns else None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,103 +114,3 @@ class LostGame:
     def as_error(self, num_players: int) -> AgentFault:
         """An error to raise where lost games would look like a result."""
         return AgentFault(f"agent {self.name!r} with {num_players} players", self.reason, action=self.action)
-
-
-class DecisionTimes:
-    """The times of an agent's decisions, without its first call in a process, which may compile code.
-
-    The time of a call for several games is divided evenly among them.
-
-    Attributes:
-        decisions: actions chosen.
-        turns: turns begun.
-        seconds: time of all calls.
-        histogram: (bins,) int64 numbers of complete turns by their time, between `EDGES`.
-    """
-
-    def __init__(self) -> None:
-        self.decisions, self.turns, self.seconds = 0, 0, 0.0
-        self.histogram = np.zeros(len(EDGES) - 1, np.int64)
-
-    def add(self, other: "DecisionTimes") -> None:
-        """Add the times of other decisions of the same agent."""
-        self.decisions += other.decisions
-        self.turns += other.turns
-        self.seconds += other.seconds
-        self.histogram += other.histogram
-
-    def add_turns(self, seconds: np.ndarray) -> None:
-        """Add the times (k,) of complete turns; NaN for a turn that is not to count."""
-        places = np.searchsorted(EDGES, seconds[~np.isnan(seconds)], side="right") - 1
-        np.add.at(self.histogram, np.clip(places, 0, len(self.histogram) - 1), 1)
-
-    @property
-    def ms_per_turn(self) -> float | None:
-        """Milliseconds per turn; None if no turn was timed."""
-        return 1000 * self.seconds / self.turns if self.turns else None
-
-    @property
-    def p99_ms(self) -> float | None:
-        """The 99th percentile of the milliseconds of a turn, to about 5 %; None if no turn was timed."""
-        total, part = self.histogram.sum(), 0.99
-        if not total:
-            return None
-        below = np.concatenate([[0], np.cumsum(self.histogram)])
-        place = int(np.searchsorted(below, part * total, side="left")) - 1
-        inside = (part * total - below[place]) / self.histogram[place]
-        return float(1000 * EDGES[place] * (EDGES[place + 1] / EDGES[place]) ** inside)
-
-
-@dataclasses.dataclass
-class Table:
-    """Games of one line-up. G games, n seats.
-
-    Args:
-        rows: (G, n) records of `ROW`.
-        times: by agent, of all games.
-        faults: the games that ended by a fault, by their numbers.
-        accounts: (G, n) records of `ACCOUNTS` (`matches/accounts.py`) if they are kept, else None.
-        records: of the games by their numbers, if they are kept.
-    """
-
-    rows: np.ndarray
-    times: list[DecisionTimes]
-    faults: dict[int, LostGame] = dataclasses.field(default_factory=dict)
-    accounts: np.ndarray | None = None
-    records: dict[int, Record] = dataclasses.field(default_factory=dict)
-
-    @property
-    def games(self) -> np.ndarray:
-        """(G,) int32 their numbers."""
-        return np.asarray(self.rows["game"][:, 0])
-
-    def take(self, index: np.ndarray | slice) -> "Table":
-        """Some games, by an index of the first axis of `rows`; the times stay those of all."""
-        rows = self.rows[index]
-        kept = set(rows["game"][:, 0].tolist())
-        return Table(
-            rows,
-            self.times,
-            {game: lost for game, lost in self.faults.items() if game in kept},
-            None if self.accounts is None else self.accounts[index],
-            {game: record for game, record in self.records.items() if game in kept},
-        )
-
-    @classmethod
-    def joined(cls, parts: Sequence[Self]) -> Self:
-        """The games of all parts in the order of their numbers. Of a game that has been played twice, the first part counts."""
-        faults: dict[int, LostGame] = {}
-        records: dict[int, Record] = {}
-        times = [DecisionTimes() for _ in parts[0].times]
-        played = set[int]()
-        for part in parts:
-            faults |= {game: lost for game, lost in part.faults.items() if game not in played}
-            played.update(part.games.tolist())
-            records |= part.records
-            for total, more in zip(times, part.times, strict=True):
-                total.add(more)
-        rows = np.concatenate([part.rows for part in parts])
-        _, kept = np.unique(rows["game"][:, 0], return_index=True)
-        accounts = [part.accounts for part in parts if part.accounts is not None]
-        books = np.concatenate(accounts)[kept] if accounts else None
-        return cls(rows[kept], times, dict(sorted(faults.items())), books, records)

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from bombay_env import Game, checks, streams
-from bombay_env.agent import Agent, AgentFault, ask, check_plays, name_of
+from bombay_env.agent import Agent, AgentContext, AgentFault, ask, check_plays, name_of
 from bombay_env.chance import lane_words
 from bombay_env.record import RESTOCK, History, Record
 from bombay_env.render.view import LastAction, called, last_action
@@ -231,11 +231,11 @@ class Session:
         agent = None if self.over else self.agents[self.mover]
         if agent is None or self.fault:
             return None
-        states, rng, seat = self.states.copy(), self._rngs[self.mover], self.mover
-        seeds = self._scrub_rng.integers(checks.MAX_SEED, size=1, dtype=np.uint64, endpoint=True)
+        states, seat = self.states.copy(), self.mover
+        context = AgentContext.drawn(self._rngs[seat], 1, by=self._scrub_rng)
         who = f"seat {seat} ({name_of(agent)})"
         return Question(
-            self.version, seat, self.names[seat], lambda: int(ask(agent, self.game, states, rng, seeds, who)[0])
+            self.version, seat, self.names[seat], lambda: int(ask(agent, self.game, states, context, who)[0])
         )
 
     def answer(self, question: Question, result: int | AgentFault) -> None:

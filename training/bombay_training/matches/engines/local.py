@@ -21,11 +21,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from multiprocessing.connection import Connection, wait
 from typing import Any, Final, Self
 
+import numpy as np
+
 from bombay_agents import make
 from bombay_env.agent import Agent, describe_error
 from bombay_training.matches.cells import Cell, Chunk
 from bombay_training.matches.play import Call, play, unanswered
-from bombay_training.matches.table import Table
 
 SPAWN: Final = multiprocessing.get_context("spawn")
 ONE_THREAD: Final = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -49,14 +50,12 @@ class Here:
         self.agents: Sequence[Agent] = ()
         self.warm: set[int] = set()
 
-    def play(self, jobs: Iterable[Job], progress: Callable[[float], None]) -> Iterator[tuple[Cell, Table]]:
+    def play(self, jobs: Iterable[Job]) -> Iterator[tuple[Cell, np.ndarray]]:
         """As `WorkerPool.play`, in order."""
         for cell, chunk in jobs:
-            table = self.play_chunk(cell, chunk)
-            progress(chunk.count)
-            yield cell, table
+            yield cell, self.play_chunk(cell, chunk)
 
-    def play_chunk(self, cell: Cell, chunk: Chunk, report: Callable[[Call | None], None] | None = None) -> Table:
+    def play_chunk(self, cell: Cell, chunk: Chunk, report: Callable[[Call | None], None] | None = None) -> np.ndarray:
         """Play a chunk; `report` is that of `play`."""
         if self.cell is None or (cell.id, cell.records) != (self.cell.id, self.cell.records):
             self.cell, self.warm = cell, set()
@@ -94,12 +93,11 @@ class WorkerPool:
             worker.end()
         self.running = []
 
-    def play(self, jobs: Iterable[Job], progress: Callable[[float], None]) -> Iterator[tuple[Cell, Table]]:
-        """Play chunks; their results in any order.
+    def play(self, jobs: Iterable[Job]) -> Iterator[tuple[Cell, np.ndarray]]:
+        """Play chunks; their rows in any order.
 
         Args:
             jobs: cells whose agents are specs, and their chunks.
-            progress: called with the number of games played since the last call.
 
         Raises:
             RuntimeError: a process could not start, or it ended while no agent was being called.
@@ -114,13 +112,12 @@ class WorkerPool:
                 for worker in busy:
                     task = worker.task
                     assert task is not None
-                    table = worker.receive(self.turn_limit, grace) if worker.pipe in ready else None
+                    rows = worker.receive(self.turn_limit, grace) if worker.pipe in ready else None
                     if worker.gone or worker.overdue():
                         self.running.remove(worker)
-                        table = self._replace(worker, task, waiting, grace)
-                    if table is not None:
-                        progress(task.chunk.count)
-                        yield task.cell, table
+                        rows = self._replace(worker, task, waiting, grace)
+                    if rows is not None:
+                        yield task.cell, rows
         finally:  # so that no later match receives what they send
             for worker in [worker for worker in self.running if worker.task]:
                 self.running.remove(worker)
@@ -137,7 +134,7 @@ class WorkerPool:
 
     def _replace(
         self, worker: "_Worker", task: "_Task", waiting: "deque[_Task]", grace: dict[tuple[str, int], float]
-    ) -> Table | None:
+    ) -> np.ndarray | None:
         """End a worker that is gone or overdue. Its chunk is put back, whole or in games; a game that is to blame is lost."""
         code, cell, chunk, call = worker.end(), task.cell, task.chunk, worker.call
         if not worker.ready:
@@ -211,7 +208,7 @@ class _Worker:
             self.pipe.send((None if task.cell is self.cell else task.cell, task.chunk, task.report))
         self.cell = task.cell
 
-    def receive(self, turn_limit: float | None, grace: dict[tuple[str, int], float]) -> Table | None:
+    def receive(self, turn_limit: float | None, grace: dict[tuple[str, int], float]) -> np.ndarray | None:
         """Receive one message; returns the games of the chunk when they arrive."""
         try:
             kind, content = self.pipe.recv()

@@ -11,11 +11,12 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, Self, TypeVar
 
+import numpy as np
+
 from bombay_env.agent import describe_error
 from bombay_training.extras import missing_extra
 from bombay_training.matches.cells import Cell, Chunk
 from bombay_training.matches.engines.local import ATTEMPTS, ONE_THREAD, Here, Job
-from bombay_training.matches.table import Table
 
 T = TypeVar("T")
 
@@ -53,12 +54,11 @@ class RayEngine:
     def __exit__(self, *_: object) -> None:
         self.ray.shutdown()
 
-    def play(self, jobs: Iterable[Job], progress: Callable[[float], None]) -> Iterator[tuple[Cell, Table]]:
-        """Play chunks; their results in any order.
+    def play(self, jobs: Iterable[Job]) -> Iterator[tuple[Cell, np.ndarray]]:
+        """Play chunks; their rows in any order.
 
         Args:
             jobs: cells whose agents are specs, and their chunks.
-            progress: called with the number of games of each chunk that has been played.
 
         Raises:
             RuntimeError: an agent cannot be made, or the process that played a chunk ended each time.
@@ -74,9 +74,8 @@ class RayEngine:
         def name(job: Job) -> str:
             return f"games of {', '.join(map(str, job[0].lineup))}"
 
-        for (cell, chunk), played in self._results(start, jobs, name):
-            progress(chunk.count)
-            yield cell, played
+        for (cell, _), rows in self._results(start, jobs, name):
+            yield cell, rows
 
     def map(self, function: Callable[[T], Any], arguments: Iterable[T], cores: int) -> Iterator[tuple[T, Any]]:
         """Call a function of a module once for each argument on the cluster. Each call has so many cores and threads.
@@ -140,6 +139,6 @@ def import_ray() -> Any:
 _here = Here()  # keeps the agents of the last cell
 
 
-def play_chunk(cell: Cell, chunk: Chunk) -> Table:
+def play_chunk(cell: Cell, chunk: Chunk) -> np.ndarray:
     """Play a chunk in this process."""
     return _here.play_chunk(cell, chunk)
