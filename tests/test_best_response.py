@@ -15,7 +15,6 @@ from bombay_agents.nets.value.net import ValueNet
 from bombay_env import Game, Rules, streams
 from bombay_env.agent import AgentFault
 from bombay_training import rich_tables
-from bombay_training.cli.errors import UserError
 from bombay_training.cli.learn.training import learn
 from bombay_training.evaluation import arena
 from bombay_training.learners import best_response
@@ -144,7 +143,7 @@ def test_a_failing_victim_is_reported_before_there_is_a_folder(tmp_path):
     with pytest.raises(AgentFault, match=r"^agent 'test_best_response:Raising' with . players: it raised ZeroDivision"):
         train(settings, tmp_path / "run")
     assert not (tmp_path / "run").exists()
-    with pytest.raises(UserError, match=r"^agent 'test_best_response:Raising' with . players: it raised ZeroDivision"):
+    with pytest.raises(AgentFault, match=r"^agent 'test_best_response:Raising' with . players: it raised ZeroDivision"):
         learn(BestResponseRun(settings), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
@@ -225,7 +224,7 @@ def test_a_resumed_response_ends_in_the_same_weights(tmp_path):
     run = BestResponseRun(TINY)
     run.create(tmp_path / "cut")
     run.step()
-    run.save(tmp_path / "cut")
+    run.save()
     run.close()
     assert updates_done(tmp_path / "cut") == 1
     resume(tmp_path / "cut")

@@ -9,9 +9,8 @@ import pytest
 from safetensors.numpy import save
 
 from bombay_agents.nets import tensor_files
-from bombay_training.learners.runs import checkpoints
-from bombay_training.learners.runs.run_files import CHECKPOINT
-from bombay_training.learners.train import run_class
+from bombay_training.learners import train
+from bombay_training.learners.runs.run_files import CHECKPOINT, CHECKPOINT_KEY
 from bombay_training.learners.zero import ZeroSettings
 from helpers.refusal import refusal
 from helpers.runs import updates_done
@@ -23,8 +22,7 @@ def zero_settings():
 
 def ppo_settings():
     pytest.importorskip("sb3_contrib", reason="PPO needs the extra `ppo`")
-    settings_class = run_class("ppo").settings_class
-    return settings_class(
+    return train.SETTINGS["ppo"](
         players=(2, 3), num_envs=4, num_steps=4, batch_size=16, trunk=(8,), policy=(4,), value=(4,), updates=9
     )
 
@@ -39,7 +37,8 @@ def runs(tmp_path_factory):
 
     @cache
     def made(learner):
-        run, folder = run_class(learner)(SETTINGS[learner]()), tmp_path_factory.mktemp(learner)
+        settings, folder = SETTINGS[learner](), tmp_path_factory.mktemp(learner)
+        run = settings.run_class()(settings)
         run.create(folder)
         run.close()
         return run, folder
@@ -53,8 +52,8 @@ class Checkpoint:
     def __init__(self, run, folder):
         self.run, self.folder, self.path = run, folder, folder / CHECKPOINT
         self.whole = self.path.read_bytes()
-        self.format = tensor_files.read_format(self.path, checkpoints.KEY)
-        header, self.tensors = tensor_files.read(self.path, checkpoints.KEY, self.format)
+        self.format = tensor_files.read_format(self.path, CHECKPOINT_KEY)
+        header, self.tensors = tensor_files.read(self.path, CHECKPOINT_KEY, self.format)
         self.header = {name: json.dumps(value) for name, value in header.items()}  # texts, also of what is no JSON
 
     def write(self, header=(), tensors=()):
@@ -63,7 +62,7 @@ class Checkpoint:
         blank = {tensor_files.DIGEST: f'"{tensor_files.BLANK}"'}
         texts = [f"{json.dumps(name)}: {text}" for name, text in {**blank, **entries}.items() if text is not None]
         kept = {name: tensor for name, tensor in {**self.tensors, **dict(tensors)}.items() if tensor is not None}
-        data = save(kept, metadata={checkpoints.KEY: "{" + ", ".join(texts) + "}"})
+        data = save(kept, metadata={CHECKPOINT_KEY: "{" + ", ".join(texts) + "}"})
         digest = hashlib.sha256(data).hexdigest()
         self.path.write_bytes(data.replace(tensor_files.BLANK.encode(), digest.encode(), 1))
 

@@ -13,7 +13,7 @@ from bombay_training.cli.main import app
 from bombay_training.learners.best_response import BestResponseSettings
 from bombay_training.learners.ppo.settings import PPOSettings
 from bombay_training.learners.runs import Run, run_files
-from bombay_training.learners.train import run_class
+from bombay_training.learners.train import SETTINGS
 from bombay_training.learners.zero import ZeroSettings
 from helpers import command
 from helpers.compiling import COMPILING
@@ -380,7 +380,7 @@ def settings_of(bombay, tmp_path, monkeypatch):
     def train(*arguments):
         folder = f"run{len(list(tmp_path.iterdir()))}"
         assert bombay("train", *arguments, "--out", folder).returncode == 130
-        kind = run_class(run_files.learner_of(tmp_path / folder)).settings_class
+        kind = SETTINGS[run_files.learner_of(tmp_path / folder)]
         return run_files.read_settings(tmp_path / folder, kind)
 
     monkeypatch.setattr(Run, "loop", stop)

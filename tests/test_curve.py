@@ -86,6 +86,12 @@ def test_a_run_without_evaluations_or_settings_is_drawn_without_par(settings, tm
     assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_a_run_of_one_update_which_takes_no_learning_time_is_drawn(tmp_path):
+    run = curve.read_run(made(tmp_path / "run", updates=1, matches=(1,), seconds=0.0))
+    curve.draw([run], tmp_path / "picture.png")
+    assert (tmp_path / "picture.png").exists()
+
+
 def test_names_with_dollars_are_drawn(tmp_path):
     folder = made(tmp_path / "a$b^$", **{f"{run_files.AGAINST}net:path=$\\x$": 0.5})
     figure = curve.figure_of([curve.read_run(folder)] * 2)

@@ -19,8 +19,7 @@ from bombay_env import Board, Game, Rules
 from bombay_env.agent import LaneGenerator
 from bombay_training.evaluation import arena
 from bombay_training.learners.best_response import FrozenOpponent, ResponsePlay
-from bombay_training.learners.runs import periodic_eval
-from bombay_training.learners.runs.periodic_eval import PeriodicEvaluator
+from bombay_training.learners.runs import run as runs
 from bombay_training.learners.zero import optimizer
 from bombay_training.learners.zero.self_play import PlayOptions
 from bombay_training.matches.cells import Cell, Seating
@@ -132,9 +131,10 @@ def sizes_of_nets():
     return features.first_rows(GAME.board.num_sites), features.num_rows(GAME.board.num_sites)
 
 
-def in_periodic_evaluation(monkeypatch):
-    monkeypatch.setattr(periodic_eval, "DEALS", SEED)
-    PeriodicEvaluator([GAME], [SPY], blocks=2).evaluate(Spy())
+def in_quick_matches(monkeypatch):
+    monkeypatch.setattr(runs, "DEALS", SEED)
+    monkeypatch.setattr(runs, "BLOCKS", 2)
+    runs.quick_matches(Spy(), [GAME], [SPY])
 
 
 PROGRAM = """
@@ -182,7 +182,7 @@ DOORS = {
     "matches": lambda **_: match(),
     "matches one by one": lambda **_: match(chunk_games=1),
     "matches that redraw": lambda **_: match(redraw=("restocks", "play")),
-    "periodic evaluation": lambda monkeypatch, **_: in_periodic_evaluation(monkeypatch),
+    "quick matches": lambda monkeypatch, **_: in_quick_matches(monkeypatch),
     "Gymnasium": lambda **_: environment(single, 0),
     "Gymnasium's vectors": lambda **_: environment(vector, 12),
     "the victim of a best response": lambda **_: as_victim(),

@@ -60,6 +60,6 @@ def test_a_run_whose_folder_is_in_use_is_neither_created_nor_opened(tmp_path):
     finally:
         process.communicate("")
     again = open_run(tmp_path)
-    again.loop(tmp_path)
+    again.loop()
     assert len((tmp_path / METRICS).read_text().splitlines()) == 1
     open_run(tmp_path).close()  # the loop gave the folder back

@@ -30,6 +30,7 @@ from helpers.variants import random_board
 @dataclasses.dataclass(frozen=True)
 class WalkSettings(RunSettings):
     learner: ClassVar[str] = "walk"
+    run: ClassVar[str] = "test_runs:WalkRun"
 
     size: int = 3
 
@@ -47,7 +48,6 @@ class WalkRun(Run):
 
     settings_class = WalkSettings
     checkpoint_format = "walk/1"
-    warmed_up = 0
 
     def __init__(self, settings):
         super().__init__(settings)
@@ -55,14 +55,18 @@ class WalkRun(Run):
         self.steps = 0
         self.lines = []
 
-    def update(self):
-        rng = np.random.default_rng((self.settings.seed, self.clock.updates_done))
+    def start(self, folder, progress=None):
+        self.create(folder)
+        return self.loop(progress)
+
+    def update(self, done):
+        rng = np.random.default_rng((self.settings.seed, self.updates_done))
         self.weights += rng.normal(size=len(self.weights))
         self.steps += 1
         return {"norm": float(np.linalg.norm(self.weights))}
 
     def totals(self):
-        return {"positions": 10 * self.clock.updates_done, "decisions": 30 * self.clock.updates_done}
+        return {"positions": 10 * self.updates_done, "decisions": 30 * self.updates_done}
 
     def net(self):
         return Weights(self.weights)
@@ -76,15 +80,11 @@ class WalkRun(Run):
     def counters(self):
         return {"steps": self.steps}
 
-    def restore(self, counters, tensors):
-        self.weights[:], self.steps = tensors["weights"], counters["steps"]
+    def restore(self, counters):
+        self.steps = counters["steps"]
 
     def identity_parts(self):
         return ["walk"]
-
-    def smallest(self):
-        type(self).warmed_up += 1
-        return dataclasses.replace(self.settings, size=1)
 
     def references(self):
         return ()
@@ -100,22 +100,15 @@ class Recorder(Progress):
     def __init__(self):
         self.calls = []
 
-    def phase(self, name):
-        self.calls.append(name)
-
     def update(self, fraction, metrics):
         self.calls.append((round(fraction, 3), metrics.get("update"), metrics.get("positions")))
 
 
 class SendSignal(Progress):
-    """Sends this process a signal when a phase begins or after an update."""
+    """Sends this process a signal after an update, or before the first one if `at` is None."""
 
     def __init__(self, number, at):
         self.number, self.at = number, at
-
-    def phase(self, name):
-        if name == self.at:
-            signal.raise_signal(self.number)
 
     def update(self, fraction, metrics):
         if metrics.get("update") == self.at:
@@ -148,26 +141,31 @@ def test_a_run_leaves_its_files(whole):
     assert lines(whole)[-1]["norm"] == np.linalg.norm(weights(whole))
 
 
-def test_progress_hears_of_phases_and_updates(tmp_path):
+def test_progress_hears_of_updates(tmp_path):
     recorder = Recorder()
     run = WalkRun(dataclasses.replace(SETTINGS_OF_6, updates=2))
     run.start(tmp_path, recorder)
-    assert recorder.calls == [(0, None, None), "compiling", "learning", (0.5, 1, 10), (1.0, 2, 20)]
+    assert recorder.calls == [(0, None, None), (0.5, 1, 10), (1.0, 2, 20)]
     assert run.lines == lines(tmp_path)
     recorder.calls.clear()
-    before = WalkRun.warmed_up
-    WalkRun.open(tmp_path).loop(tmp_path, recorder)
-    assert recorder.calls == [(1.0, None, 20)], "a complete run neither compiles nor learns"
-    assert WalkRun.warmed_up == before
+    WalkRun.open(tmp_path).loop(recorder)
+    assert recorder.calls == [(1.0, None, 20)], "a complete run does not learn"
+
+
+def test_a_run_is_initialised_once(tmp_path, monkeypatch):
+    made, init = [], WalkRun.__init__
+    monkeypatch.setattr(WalkRun, "__init__", lambda run, settings: made.append(run) or init(run, settings))
+    WalkRun(SETTINGS_OF_6).start(tmp_path)
+    assert len(made) == 1
 
 
 def test_a_finished_run_is_not_written_again(tmp_path):
     WalkRun(SETTINGS_OF_6).start(tmp_path)
     (tmp_path / AGENT).write_bytes(b"")  # a study knows the agent by its bytes, which hold the version that wrote them
-    WalkRun.open(tmp_path).loop(tmp_path)
+    WalkRun.open(tmp_path).loop()
     assert (tmp_path / AGENT).read_bytes() == b""
     (tmp_path / AGENT).unlink()
-    assert WalkRun.open(tmp_path).loop(tmp_path).exists(), "an agent that is missing is written from the checkpoint"
+    assert WalkRun.open(tmp_path).loop().exists(), "an agent that is missing is written from the checkpoint"
 
 
 def test_a_new_run_removes_the_old_one(whole, tmp_path):
@@ -177,7 +175,7 @@ def test_a_new_run_removes_the_old_one(whole, tmp_path):
     run = WalkRun(dataclasses.replace(SETTINGS_OF_6, seed=5))
     run.create(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([AGENT, CHECKPOINT, LOCK, SETTINGS, "notes.txt"])
-    run.loop(tmp_path)
+    run.loop()
     assert not np.array_equal(weights(tmp_path), weights(whole))
 
 
@@ -192,12 +190,12 @@ def test_a_run_with_a_number_of_decisions_ends_with_the_update_that_reaches_it(t
     run = WalkRun(settings)
     run.create(tmp_path)
     run.step()
-    run.save(tmp_path)
+    run.save()
     run.close()
     resumed = WalkRun.open(tmp_path)
-    assert resumed.clock.fraction == 30 / 61
-    resumed.loop(tmp_path)
-    assert resumed.clock.updates_done == 3
+    assert resumed.fraction == 30 / 61
+    resumed.loop()
+    assert resumed.updates_done == 3
     with pytest.raises(ValueError, match=r"^decisions is 5; it must be none if the number of updates is given$"):
         WalkSettings(decisions=5, updates=5)
 
@@ -208,7 +206,7 @@ def test_killed_at_any_time_and_resumed_it_ends_in_the_same_weights(whole, tmp_p
         "killed.save_every_second_update(WalkRun); kill = killed.Kill(int(sys.argv[2]));"
     )
     start = f"{code} WalkRun(SETTINGS_OF_6).start(sys.argv[1], kill)"
-    resume = f"{code} WalkRun.open(sys.argv[1]).loop(sys.argv[1], kill)"
+    resume = f"{code} WalkRun.open(sys.argv[1]).loop(kill)"
     folder = tmp_path / "run"
     killed.finish(folder, start, resume, np.random.default_rng(0))
     assert np.array_equal(weights(folder), weights(whole))
@@ -217,13 +215,13 @@ def test_killed_at_any_time_and_resumed_it_ends_in_the_same_weights(whole, tmp_p
 
 def test_learning_time_adds_up(tmp_path):
     run = WalkRun(SETTINGS_OF_6)
-    run.clock.set(elapsed=100.0, updates_done=5)
+    run.elapsed, run.updates_done = 100.0, 4
     run.create(tmp_path)
     run.close()
     time.sleep(0.05)  # no learning time
     resumed = WalkRun.open(tmp_path)
-    assert resumed.clock.elapsed == 100.0
-    resumed.loop(tmp_path)
+    assert resumed.elapsed == 100.0
+    resumed.loop()
     assert 100 <= lines(tmp_path)[0]["seconds"] < 105
 
 
@@ -241,12 +239,12 @@ def test_a_run_is_told_by_its_board_and_its_parts_but_not_by_the_boards_path(tmp
     run = WalkRun(SETTINGS_OF_6)
     copy = tmp_path / "copy.toml"
     copy.write_bytes(resources.files("bombay_env").joinpath("data", "reconstruction.toml").read_bytes())
-    assert WalkRun(dataclasses.replace(SETTINGS_OF_6, board=str(copy))).identity() == run.identity()
+    assert WalkRun(dataclasses.replace(SETTINGS_OF_6, board=str(copy))).identity == run.identity
     elsewhere = WalkRun(SETTINGS_OF_6)
     elsewhere.games = [Game(game.rules, random_board(1)) for game in run.games]
     changed = WalkRun(SETTINGS_OF_6)
     changed.identity_parts = lambda: ["run"]
-    assert len({one.identity() for one in (run, elsewhere, changed)}) == 3
+    assert len({one.identity for one in (run, elsewhere, changed)}) == 3
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -256,39 +254,38 @@ def test_a_signal_saves_the_run_after_the_update(whole, tmp_path, number):
         f"WalkRun(SETTINGS_OF_6).start(sys.argv[1], SendSignal({int(number)}, 2))"
     )
     assert killed.launch(tmp_path, code).wait(killed.PATIENCE) == -number
-    assert WalkRun.open(tmp_path).clock.updates_done == 2
-    WalkRun.open(tmp_path).loop(tmp_path)
+    assert WalkRun.open(tmp_path).updates_done == 2
+    WalkRun.open(tmp_path).loop()
     assert np.array_equal(weights(tmp_path), weights(whole))
 
 
-def test_while_kernels_compile_a_signal_acts_at_once(whole, tmp_path):
+def test_in_the_first_update_while_kernels_compile_a_signal_acts_at_once(whole, tmp_path):
     code = (
         "import sys; from test_runs import SETTINGS_OF_6, SendSignal, WalkRun; "
-        "WalkRun.warm_up = lambda run: open(f'{sys.argv[1]}/compiled', 'w'); "
-        f"WalkRun(SETTINGS_OF_6).start(sys.argv[1], SendSignal({int(signal.SIGTERM)}, 'compiling'))"
+        "WalkRun.update = lambda run, done: SendSignal(15, None).update(done, {}) or open(f'{sys.argv[1]}/late', 'w'); "
+        "WalkRun(SETTINGS_OF_6).start(sys.argv[1])"
     )
     assert killed.launch(tmp_path, code).wait(killed.PATIENCE) == -signal.SIGTERM
-    assert not (tmp_path / "compiled").exists()
+    assert not (tmp_path / "late").exists()
     assert not (tmp_path / METRICS).exists()
-    WalkRun.open(tmp_path).loop(tmp_path)
+    WalkRun.open(tmp_path).loop()
     assert np.array_equal(weights(tmp_path), weights(whole))
 
 
 def test_a_second_ctrl_c_does_not_wait_for_the_update(tmp_path):
     class Slow(WalkRun):
-        def update(self):
-            signal.raise_signal(signal.SIGINT)
-            signal.raise_signal(signal.SIGINT)
-            raise AssertionError("the second Ctrl-C came too late")
-
-        def warm_up(self):
-            pass
+        def update(self, done):
+            if self.updates_done == 1:
+                signal.raise_signal(signal.SIGINT)
+                signal.raise_signal(signal.SIGINT)
+                raise AssertionError("the second Ctrl-C came too late")
+            return super().update(done)
 
     before = signal.getsignal(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):
         Slow(SETTINGS_OF_6).start(tmp_path)
     assert signal.getsignal(signal.SIGINT) is before
-    assert not (tmp_path / METRICS).exists()
+    assert len(lines(tmp_path)) == 1
 
 
 def test_a_run_works_outside_the_main_thread(whole, tmp_path):
@@ -298,27 +295,42 @@ def test_a_run_works_outside_the_main_thread(whole, tmp_path):
     assert np.array_equal(weights(tmp_path), weights(whole))
 
 
-def test_periodic_evaluation_takes_no_learning_time(whole, tmp_path, monkeypatch):
-    class Evaluator:
-        def __init__(self, games, references):
-            pass
-
-        def warm_up(self, player):
-            pass
-
-        def due(self):
-            return False
-
-        def evaluate(self, player):
-            time.sleep(0.3)
-            return {"greedy": 0.5}
-
-    monkeypatch.setattr(runs, "PeriodicEvaluator", Evaluator)
+def test_quick_matches_take_no_learning_time(whole, tmp_path, monkeypatch):
+    monkeypatch.setattr(runs, "quick_matches", lambda *_: time.sleep(0.3) or {AGAINST + "greedy": 0.5})
     WalkRun(SETTINGS_OF_6).start(tmp_path)
     evaluated = [line["update"] for line in lines(tmp_path) if AGAINST + "greedy" in line]
     assert evaluated == [1, 6], "after the first update and the last"
     assert lines(tmp_path)[-1]["seconds"] < 0.3
     assert np.array_equal(weights(tmp_path), weights(whole))
+
+
+@pytest.mark.parametrize(
+    ("took", "expected"),
+    [(1000.0, [0, 10, 20, 40, 49]), (4.0, [0, 10, 20, 36, 49]), (0.5, [*range(0, 49, 2), 49])],
+)
+def test_quick_matches_are_at_doubling_times_or_take_a_quarter_of_the_time(took, expected, tmp_path, monkeypatch):
+    now = 0.0
+
+    def passes(seconds):
+        nonlocal now
+        now += seconds
+        return {}
+
+    monkeypatch.setattr(runs.time, "monotonic", lambda: now)
+    monkeypatch.setattr(runs, "TIME_SHARE", 0.25)
+    monkeypatch.setattr(WalkRun, "update", lambda run, done: passes(1.0))
+    monkeypatch.setattr(runs, "quick_matches", lambda *_: passes(took) or {AGAINST + "greedy": 0.5})
+    WalkRun(WalkSettings(updates=50, players=(2,))).start(tmp_path)
+    assert [line["seconds"] for line in lines(tmp_path) if AGAINST + "greedy" in line] == expected
+
+
+def test_the_first_update_of_a_process_takes_no_learning_time(tmp_path, monkeypatch):
+    """Kernels are compiled or loaded in it."""
+    walk = WalkRun.update
+    monkeypatch.setattr(WalkRun, "update", lambda run, done: time.sleep(0.1) or walk(run, done))
+    WalkRun(dataclasses.replace(SETTINGS_OF_6, updates=3)).start(tmp_path)
+    first, second, third = (line["seconds"] for line in lines(tmp_path))
+    assert (first, second >= 0.1, third >= 0.2) == (0, True, True)
 
 
 @pytest.mark.parametrize(
@@ -342,7 +354,7 @@ def test_settings_with_numbers_of_numpy_survive_json():
     settings = WalkSettings(minutes=np.float32(0.5), updates=np.int64(3), players=[np.int64(2), 5], seed=np.uint64(7))
     assert WalkSettings(**json.loads(json.dumps(dataclasses.asdict(settings)))) == settings
     plain = WalkSettings(minutes=0.5, updates=3, players=(2, 5), seed=7)
-    assert WalkRun(settings).identity() == WalkRun(plain).identity()
+    assert WalkRun(settings).identity == WalkRun(plain).identity
 
 
 def test_a_whole_number_stays_one_where_a_fraction_is_allowed():

@@ -11,7 +11,7 @@ import pytest
 from bombay_env import streams
 from bombay_env.chance import lane_words
 from bombay_training.learners import track as tracks
-from bombay_training.learners.runs import Progress, periodic_eval
+from bombay_training.learners.runs import run as runs
 from bombay_training.learners.track import Snapshots, Track, area, cells, check_agents, entry, score
 from bombay_training.matches.run import run
 from helpers.command import in_this_process, without_workers
@@ -26,23 +26,20 @@ def test_points_are_equally_spaced_by_the_logarithm_and_end_with_the_budget():
     assert {track.decisions for track in tracks.TRACKS.values()} == {10**6, 10**7, 10**8, None}
 
 
-def test_agents_are_kept_where_their_numbers_of_decisions_are_reached(tmp_path, monkeypatch):
-    seen = []
-    shown = type("Shown", (Progress,), {"update": lambda self, fraction, metrics: seen.append(fraction)})()
+def test_agents_are_kept_where_their_numbers_of_decisions_are_reached(tmp_path):
     walk = WalkRun(WalkSettings(decisions=300, players=(2,)))  # 30 in an update
-    walk.start(tmp_path, Snapshots(walk, tmp_path, [50, 100, 110, 300], shown))
+    walk.start(tmp_path, Snapshots(walk, tmp_path, [50, 100, 110, 300]))
     kept = tracks.snapshots(tmp_path, "net:path={},rounds=0")
     assert list(kept) == [60, 120, 300]  # 100 and 110 are reached by the same update
     assert kept[60] == f"net:path={tmp_path}/agent-00000000060.safetensors,rounds=0"
     assert (tmp_path / "agent-00000000300.safetensors").read_bytes() == (tmp_path / "agent.safetensors").read_bytes()
-    assert len(seen) == 11
     tracks.drop_later(tmp_path, 120)
     assert list(tracks.snapshots(tmp_path, "")) == [60, 120]
 
 
 def test_a_run_by_the_clock_is_scored_at_its_end(tmp_path):
     walk = WalkRun(WalkSettings(updates=4, players=(2,)))
-    walk.start(tmp_path, Snapshots(walk, tmp_path, [50], Progress()))
+    walk.start(tmp_path, Snapshots(walk, tmp_path, [50]))
     assert list(tracks.snapshots(tmp_path, "")) == [60, 120]
 
 
@@ -88,7 +85,7 @@ def test_every_agent_meets_every_opponent_on_the_same_deals_in_every_seat():
         rows = cell.rows(np.arange(60))
         assert rows["deal"][:, 0].tolist() == said
         assert np.bincount(np.argmin(rows["agent"], axis=1), minlength=len(cell.lineup)).min() >= 5
-    assert periodic_eval.DEALS != tracks.SEED == 7001
+    assert runs.DEALS != tracks.SEED == 7001
 
 
 def test_the_area_is_the_mean_over_the_logarithm_of_decisions():
@@ -138,14 +135,13 @@ def test_a_track_is_learned_and_scored_and_the_same_command_repeats_nothing(bomb
     assert (done.returncode, "holds another run" in done.stderr) == (2, True)
 
 
-def test_a_run_made_elsewhere_is_the_run_made_here(tmp_path, monkeypatch):
-    monkeypatch.setattr(tracks, "run_class", lambda learner: WalkRun)
+def test_a_run_made_elsewhere_is_the_run_made_here(tmp_path):
     settings, points = WalkSettings(decisions=300, players=(2,)), [50, 100]
     files = tracks.train_elsewhere((settings, points))
     assert list(files)[-1] == "settings.json"
     run = WalkRun(settings)
     run.create(tmp_path)
-    run.loop(tmp_path, Snapshots(run, tmp_path, points, Progress()))
+    run.loop(Snapshots(run, tmp_path, points))
     nets = {path.name for path in tmp_path.glob("agent*")}
     assert nets == {name for name in files if name.startswith("agent")}
     assert len(nets) == 4

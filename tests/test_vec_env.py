@@ -5,7 +5,6 @@ import json
 import signal
 import subprocess
 import sys
-import types
 
 import numba
 import numpy as np
@@ -26,7 +25,8 @@ from bombay_env.streams import EPISODE
 from bombay_training.learners.ppo.run import PPORun
 from bombay_training.learners.ppo.settings import PPOSettings
 from bombay_training.learners.ppo.vec_env import BombayVecEnv
-from bombay_training.learners.runs import Progress, periodic_eval
+from bombay_training.learners.runs import Progress
+from bombay_training.learners.runs import run as runs
 from bombay_training.learners.runs.run_files import AGENT, CHECKPOINT, LOCK, METRICS, SETTINGS
 from bombay_training.learners.train import open_run, resume, train
 from helpers import killed
@@ -244,7 +244,7 @@ def test_actions_that_are_not_whole_numbers_are_refused(actions):
 # --- a run, from settings to a player ---
 
 if SLOW:
-    periodic_eval.REFERENCES = ()  # here and not in a fixture: some tests run this module in another process
+    runs.REFERENCES = ()  # here and not in a fixture: some tests run this module in another process
 
 TINY = PPOSettings(
     updates=2,
@@ -262,10 +262,6 @@ TINY = PPOSettings(
 class Watcher(Progress):
     def __init__(self) -> None:
         self.fractions: list[float] = []
-        self.phases: list[str] = []
-
-    def phase(self, name):
-        self.phases.append(name)
 
     def update(self, fraction, metrics):
         self.fractions.append(fraction)
@@ -296,15 +292,13 @@ def test_a_run_leaves_agent_settings_and_metrics(run):
     assert all(line["entropy_loss"] < 0 for line in lines)
     assert watcher.fractions == sorted(watcher.fractions)
     assert watcher.fractions[-1] == 1.0
-    assert watcher.phases == ["compiling", "learning"]
     events = EventAccumulator(str(agent.parent)).Reload()
     assert [event.step for event in events.Scalars("value_loss")] == [1, 2]
 
 
 def test_equal_settings_give_equal_files_whatever_the_references(run, tmp_path, monkeypatch):
-    monkeypatch.setattr(periodic_eval, "FIRST", 0.0)
     references = () if SLOW else ("random",)
-    monkeypatch.setattr(periodic_eval, "REFERENCES", references)
+    monkeypatch.setattr(runs, "REFERENCES", references)
     again = train(TINY, tmp_path / "again")
     line = json.loads((again.parent / METRICS).read_text().splitlines()[0])
     assert all(f"against_{spec}" in line for spec in references)
@@ -455,11 +449,9 @@ def test_no_batch_is_left_over():
         PPOSettings(players=(2,), num_envs=2, num_steps=3, batch_size=4)
 
 
-@pytest.mark.parametrize("num_envs", [1, 1024])
-def test_the_smallest_run_is_valid(num_envs):
-    settings = PPOSettings(players=(2,), num_envs=num_envs, num_steps=1024, batch_size=1024)
-    smallest = PPORun.smallest(types.SimpleNamespace(settings=settings))
-    assert smallest.num_envs * smallest.num_steps == smallest.batch_size == 2 * num_envs
+def test_the_least_run_learns_from_one_batch():
+    least = PPOSettings(**PPOSettings.least)
+    assert least.num_envs * least.num_steps == least.batch_size
 
 
 # --- the file ---

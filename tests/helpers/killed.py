@@ -16,9 +16,9 @@ def save_every_second_update(run_class):
     """Let runs of that class save after every second update instead of every half minute."""
     save, runs.SAVE_SECONDS = run_class.save, 0
 
-    def sometimes(run, folder):
-        if run.clock.updates_done % 2 == 0:
-            save(run, folder)
+    def sometimes(run):
+        if run.updates_done % 2 == 0:
+            save(run)
 
     run_class.save = sometimes
 

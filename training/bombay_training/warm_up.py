@@ -24,11 +24,11 @@ from bombay_env.registry import GROUP, format_spec
 from bombay_training.evaluation import arena
 from bombay_training.learners import best_response
 from bombay_training.learners.runs.run_files import AGENT
-from bombay_training.learners.train import run_class
+from bombay_training.learners.runs.settings import RunSettings
 from bombay_training.learners.zero import ZeroSettings
 from bombay_training.matches.engines import local
 
-DECISIVE: Final = ("hidden", "second", "victim", "start", "board")  # settings of a learner that kernels depend on
+DECISIVE: Final = ("hidden", "second", "victim", "board")  # settings of a learner that kernels depend on
 PLAYERS: Final = 4  # any number: it changes no kernel
 SMALLER_NET: Final = "zero:seed=1"  # has kernels of its own
 
@@ -48,15 +48,15 @@ def play(spec: str, board: str | None) -> None:
     records[0].verify()
 
 
-def learn(learner: str, settings: Iterable[tuple[str, Any]]) -> None:
-    """Do an update of a learner, and let its agent play."""
-    kind = run_class(learner)
-    run = kind(kind.settings_class(players=(PLAYERS,), updates=1, **dict(settings)))
-    run.warm_up()
+def learn(kind: type[RunSettings], decisive: Iterable[tuple[str, Any]]) -> None:
+    """Do an update of a learner with settings of this class, and let its agent play."""
+    settings = kind(players=(PLAYERS,), updates=1, **kind.least, **dict(decisive))
+    run = settings.run_class()(settings)
+    run.step()
     with tempfile.TemporaryDirectory() as folder:
         agent = Path(folder) / AGENT
         run.net().save(agent)
-        play(format_spec("net", path=agent), run.settings.board)
+        play(format_spec("net", path=agent), settings.board)
 
 
 def use_environments() -> None:
@@ -88,10 +88,10 @@ def use_game(num_games: int) -> None:
     lanes.collect(keys, 0, seen, np.empty((1, num_games, game.num_actions), bool))
 
 
-def jobs_of_run(settings: Any, opponents: Iterable[str] = ()) -> list[Job]:
-    """What a learner with these settings, a dataclass, needs, its agent and the opponents that the agent meets."""
+def jobs_of_run(settings: RunSettings, opponents: Iterable[str] = ()) -> list[Job]:
+    """What a learner with these settings needs, its agent and the opponents that the agent meets."""
     decisive = tuple((name, getattr(settings, name)) for name in DECISIVE if hasattr(settings, name))
-    job = Job(f"learn {settings.learner}", learn, (settings.learner, decisive))
+    job = Job(f"learn {settings.learner}", learn, (type(settings), decisive))
     return [job, *jobs_of_agents(opponents, settings.board)]
 
 

@@ -10,9 +10,10 @@ from bombay_env.files import atomic
 from bombay_env.registry import canonical
 from bombay_training.cli import options, output, playing
 from bombay_training.cli.inputs import check_distinct, player_counts
-from bombay_training.cli.learn.best_response import learn_response, new_response
+from bombay_training.cli.learn.training import learn_response, new_run
 from bombay_training.cli.runner import Result, command
 from bombay_training.evaluation.audit import AuditReport, audit_in_process
+from bombay_training.learners.best_response import settings_for
 from bombay_training.learners.runs import Run
 from bombay_training.matches import published
 from bombay_training.matches.cells import Cell
@@ -70,7 +71,7 @@ def card(
     _write(out, cards.card_page(data, where))
     if response is not None:  # it may fail or be stopped: then the card is there without it
         data["response_minutes"] = response_minutes
-        data["best_response"] = learn_response(*response, data["agents"][0]["agent"])
+        data["best_response"] = learn_response(*response)
         _write(out, cards.card_page(data, where))
     written = [f"The card is in {out / PAGE}"] if out else []
     return Result(data, lines=[cards.card_page(data, where), *written])
@@ -105,7 +106,7 @@ def _new_response(agent: str, cells: list[Cell], minutes: float | None) -> tuple
     variants = _variants(cells)
     if any(game != Game(Rules.official(game.num_players)) for game in variants):
         raise ValueError("--best-response is for the official rules on the packaged board, but the league has others")
-    return new_response(agent, tuple(game.num_players for game in variants), minutes)
+    return new_run(settings_for(agent, players=tuple(game.num_players for game in variants), minutes=minutes))
 
 
 def _check_page(folder: Path | None, heading: str) -> None:

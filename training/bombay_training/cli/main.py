@@ -34,10 +34,8 @@ from bombay_training.cli.games.play import play
 from bombay_training.cli.games.replay import replay
 from bombay_training.cli.games.simulate import simulate
 from bombay_training.cli.games.watch import watch
-from bombay_training.cli.learn.best_response import best_response
-from bombay_training.cli.learn.learner import command_of
-from bombay_training.cli.learn.resume import resume
 from bombay_training.cli.learn.track import track
+from bombay_training.cli.learn.training import best_response, command_of, resume
 from bombay_training.learners.train import SETTINGS
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)

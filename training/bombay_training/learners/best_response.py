@@ -8,7 +8,6 @@ victim if it is one, since a weak response would prove nothing.
 """
 
 import dataclasses
-import functools
 import os
 from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any, ClassVar, Final, NamedTuple
@@ -27,8 +26,9 @@ from bombay_env.jit.kernels import CONFIG, kernel, piece_kernel
 from bombay_env.rules import NUM_COLOURS
 from bombay_env.state import NOBODY
 from bombay_training.evaluation import arena
+from bombay_training.learners.runs.run import without_faults
 from bombay_training.learners.runs.settings import Fraction, LearningRate, setting
-from bombay_training.learners.zero.run import ZeroRun, net_of
+from bombay_training.learners.zero.run import ZeroRun, ZeroSettings, net_of
 from bombay_training.learners.zero.self_play import (
     CHUNKS,
     PlayOptions,
@@ -37,7 +37,6 @@ from bombay_training.learners.zero.self_play import (
     set_final_targets,
     store_sample,
 )
-from bombay_training.learners.zero.settings import ZeroSettings
 from bombay_training.matches.store import digest
 
 VICTIM_GAMES: Final = 2  # whose results show that the victim of a resumed run still plays as it did
@@ -274,16 +273,9 @@ class BestResponseRun(ZeroRun):
 
     def identity_parts(self) -> list[str]:
         """Digests of the features and of the victim's decisions: another agent under the same spec makes another run."""
-        return [*super().identity_parts(), *self._victim_digests]
-
-    @functools.cached_property
-    def _victim_digests(self) -> list[str]:
         victim = self.settings.victim
         matches = [arena.run_fixed_seats(game, [victim] * game.num_players, VICTIM_GAMES) for game in self.games]
-        for match in matches:
-            if match.faults:
-                raise match.faults[0].as_error(match.game.num_players)
-        return [digest([match]) for match in matches]
+        return [*super().identity_parts(), *(digest([without_faults(match)]) for match in matches)]
 
 
 def budgets(agent: str | os.PathLike[str], victim: str) -> dict[str, int | None]:

@@ -123,7 +123,7 @@ def _win_shares(panel: Axes, found: Sequence[RunHistory]) -> None:
     """
     references = list(dict.fromkeys(name for run in found for name in run_files.win_shares(run.last)))
     colours, alone = _colours(found), len(found) == 1
-    end = max(run.lines[-1]["seconds"] for run in found) / 60
+    end = max(run.lines[-1]["seconds"] for run in found) / 60 or START  # after the first update no time has passed
     start = min(START, end / 2)
     styles: list[dict[str, Any]] = [
         {"linestyle": line, "marker": marker, "markersize": 4, "linewidth": 1.4, "clip_on": False}

@@ -17,9 +17,10 @@ import numpy as np
 import scipy  # its parts are imported where they are first used, so that commands start quickly
 
 from bombay_env.files import atomic
+from bombay_training import locks
 from bombay_training.learners.runs import Progress, Run, run_files
 from bombay_training.learners.runs.settings import RunSettings
-from bombay_training.learners.train import SETTINGS, run_class
+from bombay_training.learners.train import SETTINGS
 from bombay_training.matches import statistics
 from bombay_training.matches.cells import Cell, Seating
 from bombay_training.matches.results import Match
@@ -72,21 +73,18 @@ LEARNERS: Final = {
 
 
 class Snapshots(Progress):
-    """Keeps a run's agent at fixed numbers of decisions, and passes all progress on.
+    """Keeps a run's agent at fixed numbers of decisions.
 
     An agent is kept after the first update that reaches a number, and at the end. Its file has the number of its decisions.
+    Snapshots that the checkpoint of a resumed run has not reached are removed at once.
     """
 
-    def __init__(self, run: Run, folder: Path, points: Sequence[int], shown: Progress) -> None:
-        self.run, self.folder, self.points, self.shown = run, folder, points, shown
-
-    def phase(self, name: str) -> None:
-        """Pass it on."""
-        self.shown.phase(name)
+    def __init__(self, run: Run, folder: Path, points: Sequence[int]) -> None:
+        self.run, self.folder, self.points = run, folder, points
+        drop_later(folder, int(run.totals()["decisions"]))
 
     def update(self, fraction: float, metrics: Mapping[str, float]) -> None:
         """Keep the agent if a number has been reached."""
-        self.shown.update(fraction, metrics)
         decisions = int(metrics.get("decisions", 0))
         reached, kept = [point for point in self.points if point <= decisions], snapshots(self.folder, "")
         if (reached and max(kept, default=0) < reached[-1]) or (decisions and fraction >= 1 and decisions not in kept):
@@ -103,9 +101,9 @@ def train_elsewhere(job: tuple[RunSettings, Sequence[int]]) -> dict[str, bytes]:
     """
     settings, points = job
     with tempfile.TemporaryDirectory() as name:
-        folder, run = Path(name), run_class(settings.learner)(settings)
+        folder, run = Path(name), settings.run_class()(settings)
         run.create(folder)
-        run.loop(folder, Snapshots(run, folder, points, Progress()))
+        run.loop(Snapshots(run, folder, points))
         paths = sorted(folder.iterdir(), key=lambda path: (path.name == run_files.SETTINGS, path.name))
         return {path.name: path.read_bytes() for path in paths if path.name != run_files.LOCK}
 
@@ -113,7 +111,7 @@ def train_elsewhere(job: tuple[RunSettings, Sequence[int]]) -> dict[str, bytes]:
 def write_files(files: Mapping[str, bytes], folder: Path) -> None:
     """Write what `train_elsewhere` returned into a folder that holds no run. Raises OSError, also if another process uses it."""
     folder.mkdir(parents=True, exist_ok=True)
-    with run_files.lock(folder):
+    with locks.take(folder / run_files.LOCK, folder):
         drop_later(folder, 0)  # those of a command that was killed while it wrote
         for name, content in files.items():
             atomic.write_bytes(folder / name, content)

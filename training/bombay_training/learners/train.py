@@ -8,17 +8,15 @@ A new learner is entered in `SETTINGS`, which also gives it a command.
 """
 
 import os
-import pkgutil
 from pathlib import Path
 from typing import Final
 
-from bombay_env import checks
-from bombay_training.extras import missing_extra
+from bombay_env.checks import shown
 from bombay_training.learners.best_response import BestResponseSettings
 from bombay_training.learners.ppo.settings import PPOSettings
 from bombay_training.learners.runs import Progress, Run, run_files
 from bombay_training.learners.runs.settings import RunSettings
-from bombay_training.learners.zero.settings import ZeroSettings
+from bombay_training.learners.zero.run import ZeroSettings
 
 SETTINGS: Final[dict[str, type[RunSettings]]] = {
     settings.learner: settings for settings in (ZeroSettings, PPOSettings, BestResponseSettings)
@@ -42,7 +40,9 @@ def train(settings: RunSettings, out: str | os.PathLike[str], progress: Progress
         OSError: a file cannot be written; see `Run.create` and `Run.loop`.
         KeyboardInterrupt: after saving, on Ctrl-C.
     """
-    return run_class(settings.learner)(settings).start(out, progress)
+    run: Run = settings.run_class()(settings)
+    run.create(out)
+    return run.loop(progress)
 
 
 def resume(out: str | os.PathLike[str], progress: Progress | None = None) -> Path:
@@ -53,24 +53,13 @@ def resume(out: str | os.PathLike[str], progress: Progress | None = None) -> Pat
         OSError: a file cannot be written.
         KeyboardInterrupt: after saving, on Ctrl-C.
     """
-    return open_run(out).loop(out, progress)
+    return open_run(out).loop(progress)
 
 
 def open_run(out: str | os.PathLike[str]) -> Run:
     """The run in the folder `out`, as its last checkpoint left it. Raises what `Run.open` raises."""
-    return run_class(run_files.learner_of(Path(out))).open(out)
-
-
-def run_class(learner: str) -> type[Run]:
-    """The `Run` of a learner.
-
-    Raises:
-        ValueError: there is no such learner, or it needs an extra that is not installed.
-    """
+    learner = run_files.learner_of(Path(out))
     if learner not in SETTINGS:
-        raise ValueError(f"there is no learner {checks.shown(learner)}; the learners are {', '.join(SETTINGS)}")
-    try:
-        found: type[Run] = pkgutil.resolve_name(SETTINGS[learner].run)
-    except ImportError as error:
-        raise ValueError(missing_extra(learner, SETTINGS[learner].extra, error)) from None
-    return found
+        raise ValueError(f"there is no learner {shown(learner)}; the learners are {', '.join(SETTINGS)}")
+    run: Run = SETTINGS[learner].run_class().open(out)
+    return run

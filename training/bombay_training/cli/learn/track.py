@@ -1,9 +1,8 @@
 """`bombay track`: how strong a learner gets with a given experience."""
 
-import enum
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.table import Table
@@ -14,10 +13,8 @@ from bombay_training.cli.inputs import check_spec_path
 from bombay_training.cli.learn.training import learn_or_continue
 from bombay_training.cli.runner import Result, command
 from bombay_training.learners import track as tracks
-from bombay_training.learners.runs import Progress, Run, run_files
+from bombay_training.learners.runs import run_files
 from bombay_training.matches.engines.ray import RayEngine
-from bombay_training.matches.results import Match
-from bombay_training.matches.run import Engine
 from bombay_training.rich_tables import new_table
 
 AGENT = (
@@ -29,19 +26,12 @@ NAME = "The name of the learner of agents trained elsewhere, for `bombay tracks`
 OUT = "A folder, in which each run has one, seed-0 and so on. Runs in it are continued. Default: runs/track-…"
 
 
-class Learning(enum.Enum):
-    """What a learner knows of the game."""
-
-    STEPS = "steps only"
-    MODEL = "uses the model"
-
-
 @command
 def track(
     name: Annotated[str, typer.Argument(help=f"One of {', '.join(tracks.TRACKS)}.")],
     learner: Annotated[str | None, typer.Argument(help="zero or ppo; leave it out with --agent.")] = None,
     agent: Annotated[list[str] | None, typer.Option(help=AGENT, metavar="DECISIONS=SPEC")] = None,
-    learning: Annotated[Learning, typer.Option(help=LEARNING)] = Learning.STEPS,
+    learning: Annotated[Literal["steps only", "uses the model"], typer.Option(help=LEARNING)] = "steps only",
     named: Annotated[str, typer.Option("--name", help=NAME)] = "agents",
     seed: options.Seed = 0,
     seeds: Annotated[int, options.count("How many runs, with seeds from --seed on.")] = 1,
@@ -68,29 +58,24 @@ def track(
     if agent and out is None:
         raise ValueError("agents trained elsewhere need a folder for their results: name one with --out")
     given = tracks.check_agents(agent or [], budget)
-    spec, kind = tracks.LEARNERS.get(learner or "", ("", learning.value))
+    spec, kind = tracks.LEARNERS.get(learner or "", ("", learning))
     entries = []
     with playing.open_engine(engine, address, processes) as players:
         if learner and isinstance(players, RayEngine):
             _learn_elsewhere(players, budget, learner, folders)
         for number, folder in folders.items():
             if learner:
-                _learn(budget, learner, number, folder)
+                learn_or_continue(folder, budget.settings(learner, number), budget.points())
             agents = given or tracks.snapshots(folder, spec)
-            matches = _play(agents, folder, games, players)
+            with playing.open_store(folder / "games") as store:  # which has the games of a track that was stopped
+                played = playing.play(tracks.cells(agents, games), store, players)
+            played.end_if_stopped()
+            tracks.check_opponents(played.matches)
             about = {"track": name, "learner": learner or named, "seed": number, "learning": kind}
-            entries.append({**about, "outcomes": _outcomes(folder), **tracks.entry(agents, matches)})
+            lines = read_jsonl(folder / run_files.METRICS) or [{}]
+            entries.append({**about, "outcomes": lines[-1].get("outcomes"), **tracks.entry(agents, played.matches)})
             run_files.write_json(folder / tracks.RESULTS, {"command": "track", **entries[-1]})
     return Result({"command": "track", "entries": entries}, [_table(entries)], [f"everything is in {parent}"])
-
-
-def _play(agents: dict[int, str], folder: Path, games: int, players: Engine) -> list[Match]:
-    """Play the games of an entry that its folder does not have."""
-    with playing.open_store(folder / "games") as store:
-        played = playing.play(tracks.cells(agents, games), store, players)
-    played.end_if_stopped()
-    tracks.check_opponents(played.matches)
-    return played.matches
 
 
 def _table(entries: Sequence[Mapping[str, Any]]) -> Table:
@@ -117,22 +102,6 @@ def _budget(name: str, learner: str | None, agents: list[str], seeds: int) -> tr
         known = ", ".join(tracks.LEARNERS)
         raise ValueError(f"there is no learner {learner!r} for tracks; there are {known}, and --agent for all others")
     return tracks.TRACKS[name]
-
-
-def _outcomes(folder: Path) -> int | None:
-    """How many outcomes of turns a run of the folder has simulated to choose among them; None if it does not say."""
-    lines = read_jsonl(folder / run_files.METRICS)
-    return lines[-1].get("outcomes") if lines else None
-
-
-def _learn(budget: tracks.Track, learner: str, seed: int, folder: Path) -> None:
-    """Begin or continue the run in the folder, unless it is complete, and keep its snapshots."""
-
-    def follow(run: Run, shown: Progress) -> Progress:
-        tracks.drop_later(folder, run.clock.decisions_done)
-        return tracks.Snapshots(run, folder, budget.points(), shown)
-
-    learn_or_continue(folder, budget.settings(learner, seed), follow)
 
 
 def _learn_elsewhere(engine: RayEngine, budget: tracks.Track, learner: str, folders: Mapping[int, Path]) -> None:

@@ -1,7 +1,7 @@
 """The settings of self-play PPO; see `run.py` for how they are used."""
 
 import dataclasses
-from typing import Annotated, ClassVar, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import Field
 
@@ -38,6 +38,8 @@ class PPOSettings(RunSettings):
     run: ClassVar[str] = "bombay_training.learners.ppo.run:PPORun"
     extra: ClassVar[str] = "ppo"
     help: ClassVar[str] = "Train a policy net by self-play PPO with Stable-Baselines3. Needs the extra `ppo`."
+
+    least: ClassVar[dict[str, Any]] = {"num_steps": 2, "batch_size": 1024, "epochs": 1}
 
     seed: Annotated[int, Field(ge=0, le=2**32 - 1)] = setting(  # the limit of NumPy's global generator
         0, "Seed of all chance in the run: deals, initial weights, exploration."

@@ -1,7 +1,6 @@
-"""The files in a run's folder: `settings.json`, `metrics.jsonl`, and the lock of the process that uses the folder.
+"""The files in a run's folder, what `settings.json` and `metrics.jsonl` hold, and what tells one run from another.
 
-Checkpoints are in `checkpoints.py`; what is written, and when, is in `run.py`. Every file is written atomically, except that
-lines are added to the metrics.
+What is written, and when, is in `run.py`. Every file is written atomically, except that lines are added to the metrics.
 """
 
 import contextlib
@@ -21,15 +20,15 @@ from typing import Any, Final, TypeVar
 from bombay_env import checks
 from bombay_env.files import atomic
 from bombay_env.files.reading import read_json, read_jsonl
-from bombay_training import locks
-from bombay_training.locks import BaseFileLock
+from bombay_training.learners.runs.settings import RunSettings
 
-Settings = TypeVar("Settings")
+Settings = TypeVar("Settings", bound=RunSettings)
 
 AGENT: Final = "agent.safetensors"
 SETTINGS: Final = "settings.json"
 METRICS: Final = "metrics.jsonl"
-CHECKPOINT: Final = "checkpoint.safetensors"
+CHECKPOINT: Final = "checkpoint.safetensors"  # tensors and counters (`nets/tensor_files.py`)
+CHECKPOINT_KEY: Final = "bombay_run"  # in its header, under which the counters stand as JSON
 EVALUATION: Final = "evaluation.json"  # the closing table
 CURVE: Final = "learning_curve.png"
 EVENTS: Final = "events.out.tfevents.*"  # pattern of TensorBoard's files
@@ -45,16 +44,6 @@ def write_json(path: Path, value: Any) -> None:
 
 
 # --- The folder ---
-
-
-def lock(folder: Path) -> BaseFileLock:
-    """Take a folder for this process, until the lock is released or the process ends; see `locks.py`.
-
-    Raises:
-        InUseError: another process has it.
-        OSError: there is no such folder, or it cannot be written to.
-    """
-    return locks.take(folder / LOCK, folder)
 
 
 def is_unused(folder: Path) -> bool:
@@ -74,30 +63,21 @@ def remove_unused(folder: Path) -> None:
 # --- Settings ---
 
 
-def describe(settings: Any, distributions: Sequence[str]) -> dict[str, Any]:
-    """The contents of `settings.json`.
-
-    Args:
-        settings: a dataclass with `learner` and `seed`.
-        distributions: names of the installed packages whose versions are recorded.
-    """
+def describe(settings: RunSettings, distributions: Sequence[str]) -> dict[str, Any]:
+    """The contents of `settings.json`, with the installed versions of these packages; None where one is not installed."""
+    versions: dict[str, str | None] = {"python": platform.python_version(), **dict.fromkeys(distributions)}
+    for name in distributions:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            versions[name] = importlib.metadata.version(name)
     return {
         "learner": settings.learner,
         "settings": dataclasses.asdict(settings),
         "seed": settings.seed,
-        "versions": {"python": platform.python_version(), **{name: version_of(name) for name in distributions}},
+        "versions": versions,
         "revision": code_revision(),
         "machine": {"system": platform.system(), "processor": platform.machine(), "cores": os.cpu_count()},
         "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }
-
-
-def version_of(distribution: str) -> str | None:
-    """The installed version, or None if the package is not installed."""
-    try:
-        return importlib.metadata.version(distribution)
-    except importlib.metadata.PackageNotFoundError:
-        return None
 
 
 def code_revision() -> str | None:
@@ -116,16 +96,11 @@ def code_revision() -> str | None:
 
 
 def learner_of(folder: Path) -> str:
-    """The name of the learner whose run is in the folder.
-
-    Raises:
-        ValueError: `settings.json` is missing or damaged.
-    """
+    """The name of the learner whose run is in the folder. Raises ValueError if `settings.json` is missing or damaged."""
     learner = _description(folder).get("learner")
     if not isinstance(learner, str):
-        raise ValueError(
-            f"{checks.shown_path(folder / SETTINGS)}: learner is {checks.shown(learner)}; it must be a name"
-        )
+        path = checks.shown_path(folder / SETTINGS)
+        raise ValueError(f"{path}: learner is {checks.shown(learner)}; it must be a name")
     return learner
 
 
@@ -135,16 +110,15 @@ def read_settings(folder: Path, settings_class: type[Settings]) -> Settings:
     Raises:
         ValueError: `settings.json` is missing or damaged, or holds no such settings.
     """
-    kind: Any = settings_class
-    description = _description(folder)
+    settings = _description(folder).get("settings", {})
+    known = [field.name for field in dataclasses.fields(settings_class)]
     try:
-        settings, known = description.get("settings", {}), [field.name for field in dataclasses.fields(kind)]
         for name in settings:
             if name not in known:
                 raise ValueError(f"{checks.shown(name)} is not a setting; the settings are {', '.join(known)}")
-        return kind(**settings)  # type: ignore[no-any-return]
+        return settings_class(**settings)
     except ValueError as error:
-        reason = f"{checks.shown_path(folder / SETTINGS)} holds no settings of {kind.learner}: {error}"
+        reason = f"{checks.shown_path(folder / SETTINGS)} holds no settings of {settings_class.learner}: {error}"
         raise ValueError(checks.message(reason)) from None
 
 
@@ -187,13 +161,7 @@ def win_shares(metrics: Mapping[str, float]) -> dict[str, float]:
 # --- Which run it is ---
 
 
-def identity(settings: Any, neutral: Sequence[str], *others: Any) -> str:
-    """Hex digits that name everything that decides how a run continues, apart from what it has learned.
-
-    Args:
-        settings: a dataclass.
-        neutral: fields that do not affect the result.
-        others: JSON values that affect the result too.
-    """
+def identity(settings: RunSettings, neutral: Sequence[str], *others: Any) -> str:
+    """Hex digits for settings, without the `neutral` ones, which do not affect the result, and for other JSON values that do."""
     decisive = {name: value for name, value in dataclasses.asdict(settings).items() if name not in neutral}
     return hashlib.sha256(json.dumps([decisive, *others], sort_keys=True).encode()).hexdigest()[:16]

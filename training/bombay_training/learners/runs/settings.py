@@ -1,11 +1,12 @@
 """The settings that all learners share, and what the settings of a learner are made of.
 
 They are a frozen dataclass. The type of a field has its limits (pydantic's `Field`), and `setting` has its default and a sentence
-about it. From these fields come the checks, the options of the learner's command (`cli/learn/options.py`), `settings.json` and
+about it. From these fields come the checks, the options of the learner's command (`cli/learn/training.py`), `settings.json` and
 the tables in docs/training.md. A wrong setting raises a ValueError of one line: the field, its value, and what is allowed.
 """
 
 import dataclasses
+import pkgutil
 from typing import Annotated, Any, ClassVar, Final
 
 from pydantic import Field
@@ -13,6 +14,7 @@ from pydantic import Field
 from bombay_env.checks import shown
 from bombay_env.files.forms import check_fields
 from bombay_env.rules import MAX_PLAYERS, MIN_PLAYERS
+from bombay_training.extras import missing_extra
 
 MAX_THREADS: Final = 1_000_000  # more than any machine has; those it has are used
 # Limits of settings that every learner has use for: beyond them a run takes more memory or time than any machine has.
@@ -49,6 +51,8 @@ class RunSettings:
     """The extra that it needs."""
     help: ClassVar[str]
     """What its command does: a sentence, and more if needed after an empty line."""
+    least: ClassVar[dict[str, Any]] = {}
+    """The settings of a small run that calls every kernel of an update."""
 
     minutes: Annotated[float, Field(gt=0, le=10_000_000)] = setting(
         3.0, "Minutes of learning. Not used if the number of updates or of decisions is given."
@@ -79,6 +83,14 @@ class RunSettings:
         self.require(
             "decisions", self.decisions is None or self.updates is None, "none if the number of updates is given"
         )
+
+    @classmethod
+    def run_class(cls) -> Any:
+        """The `Run` of the learner. Raises ValueError if it needs an extra that is not installed."""
+        try:
+            return pkgutil.resolve_name(cls.run)
+        except ImportError as error:
+            raise ValueError(missing_extra(cls.learner, cls.extra, error)) from None
 
     def require(self, name: str, holds: bool, wanted: str) -> None:
         """Raise ValueError with a field's name, its value and what it must be, unless a condition on it holds."""

@@ -1,11 +1,10 @@
-"""Self-play TD(λ) from the rules alone: the updates, the net and the agent, and what a checkpoint holds.
+"""Self-play TD(λ) from the rules alone: the settings, the updates, the net and the agent, and what a checkpoint holds.
 
 One net values the ends of turns for every seat. In an update it first plays some games against itself, in which every seat takes
 the outcome of its turn that the net values highest (`self_play.py`). It then learns from the positions of these games
 (`optimizer.py`). No player and no value made by hand takes part: the net reads what is on the board and what follows from the
 rules exactly (`nets/value/features.py`). All chance is keyed by the seed and by counters, so only the weights, their averages and
-Adam's moments carry over from one update to the next. Settings are in
-`settings.py`, the loop around the updates in `runs/run.py`.
+Adam's moments carry over from one update to the next. The loop around the updates is in `runs/run.py`.
 """
 
 import contextlib
@@ -13,26 +12,99 @@ import dataclasses
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import Annotated, Any, ClassVar, Final
 
 import numba
 import numpy as np
+from pydantic import Field
 
 import bombay_env
 from bombay_agents import make
 from bombay_agents.nets import files
 from bombay_agents.nets.value import features
 from bombay_agents.nets.value.agent import ValueNetAgent
-from bombay_agents.nets.value.net import ValueNet
+from bombay_agents.nets.value.net import MAX_HIDDEN, ValueNet
 from bombay_env.checks import shown
 from bombay_env.jit.kernels import CONFIG
 from bombay_training.learners.runs import Run
+from bombay_training.learners.runs.settings import (
+    MAX_GAMES,
+    MAX_THREADS,
+    BatchCount,
+    Fraction,
+    LearningRate,
+    RunSettings,
+    Weight,
+    setting,
+)
 from bombay_training.learners.zero.optimizer import Trainer
 from bombay_training.learners.zero.self_play import PlayOptions, SelfPlay
-from bombay_training.learners.zero.settings import ZeroSettings
 
 SAVED: Final = ("weights", "averages", "moments", "squares")  # arrays of the trainer
+COUNTED: Final = ("positions", "decisions", "outcomes")  # attributes of a run that a checkpoint keeps
 LOW_RATE: Final = 0.05  # the first and the last learning rate, as a fraction of the highest
+Width = Annotated[int, Field(ge=4, le=MAX_HIDDEN, multiple_of=4)]
+
+
+@dataclasses.dataclass(frozen=True)
+class ZeroSettings(RunSettings):
+    """Everything that decides a run. With `updates` given, the same settings give the same weights bit for bit."""
+
+    learner: ClassVar[str] = "zero"
+    run: ClassVar[str] = "bombay_training.learners.zero.run:ZeroRun"
+    help: ClassVar[str] = (
+        "Train a value net by self-play TD(λ) from the rules alone; nothing scripted takes part. Needs no PyTorch.\n\n"
+        "The net values all distinct outcomes of a turn for every seat. `net:path=FILE` plays it."
+    )
+
+    least: ClassVar[dict[str, Any]] = {"games": 1, "epochs": 1}
+
+    games: Annotated[int, Field(ge=1, le=MAX_GAMES)] = setting(
+        128, "Games per update over all numbers of players; rounded down to as many for each."
+    )
+    epochs: BatchCount = setting(1, "Passes over the positions of an update.")
+    batch_size: BatchCount = setting(1024, "Positions per gradient step.")
+    learning_rate: LearningRate = setting(2e-3, "Adam's highest learning rate.")
+    lr_warmup: Fraction = setting(
+        0.05,
+        "Fraction of the run in which the learning rate rises linearly from a twentieth; this keeps hidden units active.",
+    )
+    lr_hold: Fraction = setting(
+        0.4, "Fraction of the run before the learning rate decays, linearly to a twentieth of the highest."
+    )
+    margin_weight: Weight = setting(
+        1.0, "Weight of the margins' squared error in the loss, relative to the cross-entropy of the win shares."
+    )
+    ema_decay: Annotated[float, Field(ge=0, lt=1)] = setting(
+        0.998, "Decay per step of the exponential moving average of the weights."
+    )
+    threads: Annotated[int, Field(ge=0, le=MAX_THREADS)] = setting(
+        0, "Threads that play and learn; 0 for as many as Numba has. They affect only the time."
+    )
+    hidden: Width = setting(128, "Width of the net's first hidden layer.")
+    second: Width = setting(32, "Width of the net's second hidden layer.")
+    td_lambda: Fraction = setting(
+        0.75, "The λ of TD(λ) at the start: 1 learns from results only, 0 only from the net's own next value."
+    )
+    final_td_lambda: Fraction = setting(1.0, "The λ at the end of the run; it changes linearly.")
+    epsilon: Fraction = setting(
+        0.08, "The ε of ε-greedy self-play at the start: the probability that a seat takes a random outcome."
+    )
+    final_epsilon: Fraction = setting(0.01, "The ε at the end of the run; it changes linearly.")
+    share_weight: Annotated[float, Field(ge=0, le=100)] = setting(
+        2.0, "Weight of the win share, beside the margin in tens of rupees, when an outcome is chosen."
+    )
+    start: Annotated[str, Field(title="the spec of a value-net agent, or empty")] = setting(
+        "",
+        "The value-net agent, such as `zero`, whose weights the run starts from; `hidden` and `second` must be its widths. "
+        "Empty for random weights.",
+    )
+
+    def __post_init__(self) -> None:
+        """Raise ValueError, naming the field, if a setting is out of range."""
+        super().__post_init__()
+        counts = len(self.players)
+        self.require("games", self.games >= counts, f"at least {counts}, one for each number of players")
 
 
 def net_of(start: str) -> ValueNet:
@@ -45,9 +117,6 @@ def net_of(start: str) -> ValueNet:
     if not isinstance(agent, ValueNetAgent):
         raise ValueError(f"start is {shown(start)}; it must be zero, or net:path=FILE with the file of a value net")
     return agent.net
-
-
-COUNTED: Final = ("positions", "decisions", "outcomes")  # attributes of a run that a checkpoint keeps
 
 
 class ZeroRun(Run):
@@ -108,18 +177,14 @@ class ZeroRun(Run):
 
     # An update
 
-    def update(self) -> dict[str, float]:
+    def update(self, done: float) -> dict[str, float]:
         """Play some games and learn from their positions."""
-        done = self.clock.fraction
-        rate = self.learning_rate(done)
-        before, start = (self.generator.decisions, self.generator.evaluated), time.perf_counter()
+        start = time.perf_counter()
         indices, metrics = self.play(done)
         played = time.perf_counter()
+        rate = self.learning_rate(done)
         margin_loss, share_loss = self.learn(indices, rate)
         end = time.perf_counter()
-        self.positions += len(indices)
-        self.decisions += self.generator.decisions - before[0]
-        self.outcomes += self.generator.evaluated - before[1]
         return {
             "play_seconds": round(played - start, 4),
             "learn_seconds": round(end - played, 4),
@@ -141,8 +206,11 @@ class ZeroRun(Run):
         epsilon = settings.epsilon + (settings.final_epsilon - settings.epsilon) * done
         td_lambda = settings.td_lambda + (settings.final_td_lambda - settings.td_lambda) * done
         options = PlayOptions(np.float32(settings.share_weight), epsilon, np.float32(td_lambda))
-        first = self.clock.updates_done * self.games_each
-        return self.generator.play(self.learner.net, settings.seed, first, options), {"epsilon": epsilon}
+        indices = self.generator.play(self.learner.net, settings.seed, self.updates_done * self.games_each, options)
+        self.positions += len(indices)
+        self.decisions += self.generator.decisions
+        self.outcomes += self.generator.evaluated
+        return indices, {"epsilon": epsilon}
 
     def learning_rate(self, done: float) -> float:
         """The learning rate when the fraction `done` of the run is over."""
@@ -154,7 +222,7 @@ class ZeroRun(Run):
     def learn(self, indices: np.ndarray, rate: float) -> np.ndarray:
         """Some epochs over `samples[indices]`. Returns the mean losses of margins and shares, (2,)."""
         settings, losses = self.settings, []
-        rng = np.random.default_rng((settings.seed, self.clock.updates_done))
+        rng = np.random.default_rng((settings.seed, self.updates_done))
         for _ in range(settings.epochs):
             order = rng.permutation(indices)
             for batch in np.array_split(order, max(1, round(len(order) / settings.batch_size))):
@@ -167,12 +235,8 @@ class ZeroRun(Run):
             "positions": self.positions,
             "decisions": self.decisions,
             "outcomes": self.outcomes,
-            "games": self.clock.updates_done * self.games_each * len(self.games),
+            "games": self.updates_done * self.games_each * len(self.games),
         }
-
-    def smallest(self) -> Any:
-        """One game for each player count, one epoch."""
-        return dataclasses.replace(self.settings, games=len(self.settings.players), epochs=1, start="")
 
     @contextlib.contextmanager
     def session(self, folder: Path) -> Iterator[None]:
@@ -202,7 +266,7 @@ class ZeroRun(Run):
             **({"start": self.settings.start} if self.settings.start else {}),
             "seed": self.settings.seed,
             "players": list(self.settings.players),
-            "updates": self.clock.updates_done,
+            "updates": self.updates_done,
             "games": self.totals()["games"],
             "decisions": self.decisions,
             "bombay_env": bombay_env.__version__,
@@ -218,10 +282,8 @@ class ZeroRun(Run):
         """Gradient steps, and what `totals` counts."""
         return {"steps": self.learner.steps, **{name: getattr(self, name) for name in COUNTED}}
 
-    def restore(self, counters: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> None:
-        """Take over the contents of a checkpoint."""
-        for name in SAVED:
-            getattr(self.learner, name)[:] = tensors[name]
+    def restore(self, counters: Mapping[str, Any]) -> None:
+        """Take over what `counters` returned."""
         self.learner.steps = counters["steps"]
         for name in COUNTED:
             setattr(self, name, counters[name])

@@ -60,7 +60,7 @@ def workspace_dtype(num_sites: int, hidden: int, second: int) -> np.dtype[Any]:
             "current": turns.memory_dtype(num_sites)["node"].base,  # where the game stands
             "turn": turn_dtype(num_sites),
             "memory": evaluator.memory_dtype(num_sites, hidden, second),
-            "decisions": np.dtype((np.int64, (1,))),  # in the games so far
+            "decisions": np.dtype((np.int64, (1,))),  # in the last games
         }
     )
 
@@ -92,12 +92,12 @@ class SelfPlay:
 
     @property
     def evaluated(self) -> int:
-        """Number of outcomes of turns that the net has valued so far."""
+        """Number of outcomes of turns that the net has valued in the last games."""
         return int(self.workspaces["memory"]["evaluated"].sum())
 
     @property
     def decisions(self) -> int:
-        """Number of decisions of all seats in the games so far."""
+        """Number of decisions of all seats in the last games."""
         return int(self.workspaces["decisions"].sum())
 
     def play(self, net: np.ndarray, key: int, first: int, options: PlayOptions) -> np.ndarray:
@@ -115,6 +115,7 @@ class SelfPlay:
         Raises:
             OverflowError: a turn has too many states; see `turns.distinct_turns`.
         """
+        self.workspaces["decisions"] = self.workspaces["memory"]["evaluated"] = 0
         quantized = self.quantized(net)
         for number in range(len(self.games)):
             self.play_games(number, quantized, key, first, options)

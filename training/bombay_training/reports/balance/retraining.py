@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from bombay_env.files import atomic
-from bombay_training.learners.zero.settings import ZeroSettings
+from bombay_training.learners.zero import ZeroSettings
 from bombay_training.reports.balance.plan import Play, Setting, cell_of, without_faults
 
 SEEDS: Final = 5  # nets of each rules
