@@ -318,6 +318,30 @@ def test_the_blend_grows_and_entropy_and_learning_rate_fall_over_a_run():
     assert np.array(found) == pytest.approx(np.hstack([0.8 * done, 0.8 * done, 0.4 * (1 - done), 1e-3 * (1 - done)]))
 
 
+def test_the_metric_of_final_rupees_is_the_mean_of_the_games_that_ended_in_the_rollout(monkeypatch, tmp_path):
+    short = tmp_path / "rules.json"
+    short.write_text(json.dumps({"sets": 1, "turns_per_set": 2}))
+    sizes = {"num_envs": 2, "num_steps": 4, "batch_size": 8, "epochs": 1, "trunk": (4,), "policy": (4,), "value": (4,)}
+    run = PPORun(PPOSettings(updates=4, players=(2,), rules=str(short), **sizes))
+    step, ended = run.env.step_wait, []
+
+    def watched():
+        result = step()
+        ended.extend(info["final_rupees"] for info in result[3] if info)
+        return result
+
+    monkeypatch.setattr(run.env, "step_wait", watched)
+    seen = set()
+    for _ in range(4):
+        ended.clear()
+        line = run.step()
+        seen.add(bool(ended))
+        assert line["games"] == len(ended)
+        assert ("final_rupees" in line) == bool(ended)
+        assert line.get("final_rupees", 0) == pytest.approx(np.mean(ended) if ended else 0)
+    assert seen == {False, True}
+
+
 def test_the_agent_computes_the_trained_function(run):
     """The NumPy net and the PyTorch one are the same function."""
     import torch
