@@ -21,8 +21,8 @@ from bombay_agents.scripted.greedy import GreedyAgent
 from bombay_env import Game, Rules
 from bombay_env.record import Record, read_records
 from bombay_env.rewards import seat_places
+from bombay_training.cli import matches as command
 from bombay_training.cli import playing
-from bombay_training.cli.evaluate import arena as command
 from bombay_training.evaluation.arena import (
     mixed,
     one_vs_rest,

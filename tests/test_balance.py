@@ -14,7 +14,7 @@ from rich.console import Console
 
 from bombay_env import Board, Game, Rules
 from bombay_env.actions import action_ranges
-from bombay_training.cli.evaluate.balance import own_study
+from bombay_training.cli.reports import own_study
 from bombay_training.evaluation.arena import run_fixed_seats
 from bombay_training.matches.accounts import SOURCES, SPENDING, USES, Accountant, AccountingError
 from bombay_training.matches.cells import Cell

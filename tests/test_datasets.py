@@ -68,7 +68,7 @@ def games(count, n=3, spec="greedy"):
 def test_a_parquet_file_holds_all_decisions_in_order(tmp_path, monkeypatch):
     monkeypatch.setattr(parquet, "GROUP_ROWS", 100)
     records, variants = [*games(3), *games(2, n=2)], [Game(Rules.official(n)) for n in (3, 2)]
-    count = parquet.write(tmp_path / "games.parquet", all_decisions(records, View()), variants, View())
+    count = parquet.write(tmp_path / "games.parquet", records, variants, View())
     file = pq.ParquetFile(tmp_path / "games.parquet")
     assert file.metadata.num_row_groups > 1
     about = json.loads(file.schema_arrow.metadata[b"bombay"])
@@ -79,7 +79,7 @@ def test_a_parquet_file_holds_all_decisions_in_order(tmp_path, monkeypatch):
     expected = [(number, place, each) for number, each in enumerate(found) for place in range(len(each.seats))]
     for row, (number, place, each) in zip(rows, expected, strict=True):
         seat = each.seats[place]
-        assert (row["game"], row["players"], row["decision"]) == (number, each.game.num_players, place)
+        assert (row["game"], row["players"], row["decision"]) == (number, each.record.game.num_players, place)
         assert (row["seat"], row["agent"]) == (seat, each.record.agents[seat])
         assert row["observation"] == each.observations[place].tolist()
         assert row["action_mask"] == each.masks[place].tolist()
@@ -92,10 +92,9 @@ def test_a_parquet_file_holds_all_decisions_in_order(tmp_path, monkeypatch):
 
 @needs_jit
 def test_a_minari_dataset_has_an_episode_for_each_seat(tmp_path, monkeypatch):
-    monkeypatch.setattr(minari, "GAMES_AT_ONCE", 2)
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
     records, view = games(3), View("screened", "margin")
-    assert minari.write(tmp_path / "greedy-v0", all_decisions(records, view), records[0].game, view) == 9
+    assert minari.write(tmp_path / "greedy-v0", records, [records[0].game], view) == 9
     dataset = library.load_dataset("greedy-v0")
     assert (dataset.total_episodes, dataset.spec.dataset_id) == (9, "greedy-v0")
     about = list(dataset.storage.get_episode_metadata(range(9)))
@@ -136,12 +135,11 @@ def test_a_failure_leaves_nothing(write, tmp_path):
     *_, record = play(2, 5, View())
 
     def broken():
-        yield decisions(record, View())
+        yield record
         raise OSError(28, "No space left on device")
 
-    variants = record.game if write is minari.write else [record.game]
     with pytest.raises(OSError, match="No space left"):
-        write(tmp_path / "games-v0", broken(), variants, View())
+        write(tmp_path / "games-v0", broken(), [record.game], View())
     assert not list(tmp_path.iterdir())
 
 
@@ -187,7 +185,7 @@ def test_wrong_options_end_in_one_line(arguments, words, simulate, tmp_path):
 def test_the_example_imitates_the_agent_that_is_named(tmp_path):
     example = pytest.importorskip("behaviour_cloning", reason="needs the extra `ppo`")
     records = games(5)
-    parquet.write(tmp_path / "g", all_decisions(records, View()), [records[0].game], View())
+    parquet.write(tmp_path / "g", records, [records[0].game], View())
     observations, masks, actions = example.load(tmp_path / "g", "greedy")
     own = [decisions(record, View()) for record in records]
     assert len(actions) == len(masks) == len(observations) == sum(int((each.seats == 0).sum()) for each in own)
@@ -207,5 +205,5 @@ def test_the_example_beats_random(tmp_path):
     example = pytest.importorskip("behaviour_cloning", reason="needs the extra `ppo`")
     records = []
     arena.run_fixed_seats(Game(Rules.official(4)), ["planner-v1"] * 4, 500, seed=3, records=records)
-    parquet.write(tmp_path / "g", all_decisions(records, View()), [records[0].game], View())
+    parquet.write(tmp_path / "g", records, [records[0].game], View())
     assert evaluate(example.train(tmp_path / "g", "planner-v1", seconds=30), 4).low > 0.25

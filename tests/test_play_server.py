@@ -20,7 +20,7 @@ from bombay_agents.search.agent import ValuedTurn
 from bombay_env import Board, Game, Rules
 from bombay_env.random_board import random_board
 from bombay_env.record import Record, write_records
-from bombay_training.cli.games import play as play_command
+from bombay_training.cli import playing
 from bombay_training.cli.main import app as cli
 from bombay_training.play import terminal
 from bombay_training.play.draft import Draft
@@ -643,7 +643,7 @@ def test_a_board_that_an_agent_does_not_know_is_refused_before_the_game(tmp_path
 
 def test_games_that_the_champion_does_not_know_have_hints_by_the_planner(tmp_path, monkeypatch):
     asked = []
-    monkeypatch.setattr(play_command, "prepare", lambda jobs: asked.append([job.name for job in jobs]))
+    monkeypatch.setattr(playing, "prepare", lambda jobs: asked.append([job.name for job in jobs]))
     monkeypatch.setattr(terminal, "play", lambda session, adviser: asked.append(adviser))
     (tmp_path / "toll.json").write_text('{"toll": 2}')
     Draft("other", Board.load().sites, Board.load().trails[1:]).write(tmp_path / "other.toml")

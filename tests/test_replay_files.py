@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import typer
 from PIL import Image
+from typer.testing import CliRunner
 
 from bombay_agents.nets.value.agent import ValueNetAgent
 from bombay_agents.random import RandomAgent
@@ -17,7 +18,7 @@ from bombay_env import Board, Game, Rules, bombay_v0
 from bombay_env.record import History, Record, write_records
 from bombay_env.render import raster, replay, svg
 from bombay_env.render.drawing import Drawing
-from bombay_training.cli.games.replay import replay as replay_command
+from bombay_training.cli.main import app
 from bombay_training.play.values import valued_turns
 from bombay_training.play.web import film
 
@@ -223,29 +224,34 @@ def test_only_a_value_net_that_knows_the_game_values_turns():
 # --- the command ---
 
 
-def test_replay_writes_a_gif_and_a_page(tmp_path, record, capsys):
+def replay_command(*arguments):
+    """What `bombay replay` prints. Raises the error that ends it."""
+    words = ["replay", *map(str, arguments)]
+    return CliRunner().invoke(app, words, standalone_mode=False, catch_exceptions=False).stdout
+
+
+def test_replay_writes_a_gif_and_a_page(tmp_path, record):
     path, gif, page = (tmp_path / name for name in ("games.jsonl", "game.gif", "game.html"))
     write_records(path, [short_record(2), record])
-    replay_command(path, drawn=2, gif=gif, html=page)
-    assert f"game 2 is drawn in {gif}" in capsys.readouterr().out
+    assert f"game 2 is drawn in {gif}" in replay_command(path, "--game", 2, "--gif", gif, "--html", page)
     assert page.read_text(encoding="utf-8") == film.page(film.film(record))
     assert gif.read_bytes() == replay.gif(record)
     with pytest.raises(typer.BadParameter, match="exists already; name another with --html"):
-        replay_command(path, html=page)
+        replay_command(path, "--html", page)
 
 
 def test_replay_refuses_what_it_cannot_draw(tmp_path, record):
     path, page = tmp_path / "games.jsonl", tmp_path / "game.html"
     write_records(path, [record])
     for options, words in (
-        ({"drawn": 2, "html": page}, "there is no record 2 to draw"),
-        ({"values": "zero"}, "--values needs --html"),
-        ({"html": page, "values": "random"}, "random, which values no positions"),
-        ({"html": page, "values": "zero"}, "was not trained"),
-        ({"html": tmp_path / "nowhere" / "game.html"}, "there is no folder"),
+        (("--game", 2, "--html", page), "there is no record 2 to draw"),
+        (("--values", "zero"), "--values needs --html"),
+        (("--html", page, "--values", "random"), "random, which values no positions"),
+        (("--html", page, "--values", "zero"), "was not trained"),
+        (("--html", tmp_path / "nowhere" / "game.html"), "there is no folder"),
     ):
         with pytest.raises(typer.BadParameter, match=re.escape(words)):
-            replay_command(path, **options)
+            replay_command(path, *options)
         assert not page.exists()
 
 

@@ -15,7 +15,7 @@ from bombay_env import Game
 from bombay_env.jit import cache, kernels
 from bombay_training import warm_up
 from bombay_training.cli import output
-from bombay_training.cli.compiling import prepare
+from bombay_training.cli.playing import prepare
 from bombay_training.learners import best_response
 from bombay_training.learners.zero import ZeroSettings
 from bombay_training.warm_up import Job, all_jobs, compile_all, jobs_of_agents, jobs_of_run, least_work

@@ -9,8 +9,7 @@ import sys
 import pytest
 
 from bombay_training import warm_up
-from bombay_training.cli import playing
-from bombay_training.cli.evaluate import gate
+from bombay_training.cli import matches, playing
 from bombay_training.cli.main import main
 from bombay_training.matches.engines.local import Here
 
@@ -51,5 +50,5 @@ def in_this_process(folder, monkeypatch, capfd, command=main):
 
 def without_workers(monkeypatch):
     """Let commands play their matches in this process. Each process of a pool costs two seconds."""
-    for module in (gate, playing):
+    for module in (matches, playing):
         monkeypatch.setattr(module, "WorkerPool", lambda *_: contextlib.nullcontext(Here()))

@@ -39,7 +39,12 @@ def new_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]] 
 
 
 def fitting_table(
-    title: str | None, columns: dict[str, list[str]], names: Sequence[str], optional: Sequence[str], width: int | None
+    title: str | None,
+    columns: dict[str, list[str]],
+    names: Sequence[str],
+    optional: Sequence[str],
+    width: int | None,
+    notes: Iterable[str] = (),
 ) -> Table:
     """A table that fits a terminal: names are folded, never cut, and columns are left out, which the caption says.
 
@@ -49,6 +54,7 @@ def fitting_table(
         names: the columns that hold names, aligned left.
         optional: the columns that may be left out, the first one first.
         width: the terminal's width; None for all columns.
+        notes: more lines of the caption; empty ones are left out.
     """
     kept, left_out = dict(columns), list[str]()
     for heading in optional:
@@ -56,10 +62,8 @@ def fitting_table(
             break
         if kept.pop(heading, None) is not None:
             left_out.append(heading)
-    table = Table(
-        title=None if title is None else cell(title),
-        caption=f"no room for: {', '.join(left_out)}" if left_out else None,
-    )
+    notes = [f"no room for: {', '.join(left_out)}" if left_out else "", *notes]
+    table = Table(title=None if title is None else cell(title), caption=cell("; ".join(filter(None, notes))))
     for heading in kept:
         if heading in names:
             table.add_column(heading, overflow="fold")

@@ -1,12 +1,12 @@
 """The `bombay` command: all its commands by name, and how it ends.
 
-A command reads its options, calls the modules that do the work and returns a `Result`, which `runner.py` prints. Each is a module
-of its own in `games/`, `evaluate/` or `learn/`; `card`, which both evaluates and learns, and `warm-up` are beside them. Results
-go to standard output, progress and errors to standard error. Exit codes: 0 for success, 1 for the verdict "no" (`gate`, `audit`,
+A command reads its options, calls the modules that do the work and returns a `Result`, which `runner.py` prints. Results go to
+standard output, progress and errors to standard error. Exit codes: 0 for success, 1 for the verdict "no" (`gate`, `audit`,
 `verify`, `warm-up`), 2 for an error that the user can correct, 130 after Ctrl-C. `python -X dev -m bombay_training.cli` also
 shows where an error was raised.
 """
 
+import io
 import os
 import sys
 import traceback
@@ -16,26 +16,12 @@ import typer
 from typer.exceptions import TyperException
 
 from bombay_env import __version__, checks
-from bombay_training.cli import output
-from bombay_training.cli.card import card
-from bombay_training.cli.compiling import warm_up
-from bombay_training.cli.evaluate.arena import arena
-from bombay_training.cli.evaluate.audit import audit
-from bombay_training.cli.evaluate.balance import balance
-from bombay_training.cli.evaluate.gate import gate
-from bombay_training.cli.evaluate.leaderboard import leaderboard
-from bombay_training.cli.evaluate.ratings import ratings
-from bombay_training.cli.evaluate.run import run
-from bombay_training.cli.evaluate.tracks import tracks
-from bombay_training.cli.evaluate.verify import verify
-from bombay_training.cli.games import board as boards
-from bombay_training.cli.games.mcp import mcp
-from bombay_training.cli.games.play import play
-from bombay_training.cli.games.replay import replay
-from bombay_training.cli.games.simulate import simulate
-from bombay_training.cli.games.watch import watch
+from bombay_training.cli.games import check_board, draw_board, mcp, new_board, play, replay, simulate, watch
 from bombay_training.cli.learn.track import track
 from bombay_training.cli.learn.training import best_response, command_of, resume
+from bombay_training.cli.matches import arena, audit, gate, run, verify
+from bombay_training.cli.playing import warm_up
+from bombay_training.cli.reports import balance, card, leaderboard, ratings, tracks
 from bombay_training.learners.train import SETTINGS
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
@@ -53,12 +39,11 @@ for panel, commands in COMMANDS.items():
         app.command(rich_help_panel=panel)(command)
 app.add_typer(train, name="train", rich_help_panel="Training")
 app.add_typer(board, name="board", rich_help_panel="Games")
-board.command(short_help="Write a new board file with all sites.")(boards.new)
-board.command(short_help="Say whether a board file can be played.")(boards.check)
-board.command(short_help="Draw the trails in the browser.")(boards.draw)
-own_commands = {"best-response": best_response}
+board.command("new", short_help="Write a new board file with all sites.")(new_board)
+board.command("check", short_help="Say whether a board file can be played.")(check_board)
+board.command("draw", short_help="Draw the trails in the browser.")(draw_board)
 for name, settings in SETTINGS.items():
-    command = own_commands.get(name) or command_of(settings)
+    command = best_response if name == "best-response" else command_of(settings)
     train.command(name, short_help=(command.__doc__ or "").split("\n\n")[0])(command)
 train.command()(resume)
 
@@ -82,9 +67,10 @@ def main(commands: typer.Typer = app) -> None:
     """Run the command, once in a process. An error that the user can correct ends in one line on stderr and exit code 2."""
     # Users' own agents are found in the current folder. It comes last, so that no file there replaces an installed module.
     sys.path.append(os.getcwd())
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace", line_buffering=True)  # no character costs a result, nor the help
     try:
-        with output.process_output():
-            code = commands(standalone_mode=False)
+        code = commands(standalone_mode=False)
     except TyperException as error:
         if sys.flags.dev_mode and error.__cause__:
             traceback.print_exception(error.__cause__)

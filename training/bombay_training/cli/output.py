@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TextIO
 
+from rich import progress
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from bombay_training.matches.provenance import read_provenance
@@ -31,36 +31,33 @@ err = Console(stderr=True, emoji=False)
 
 
 @contextmanager
-def process_output() -> Iterator[None]:
-    """Make `sys.stdout` the only way to standard output: descriptor 1 is standard error from now on, also in child processes.
-
-    A character that the encoding lacks is replaced. A caller in this process that has set another `sys.stdout` keeps it.
-    """
-    if sys.__stdout__ is None or sys.stdout is not sys.__stdout__:
-        yield
-        return
-    if sys.stderr is None:  # closed, as by 2>&-
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-    results = open(os.dup(1), "w", buffering=1, encoding=sys.stdout.encoding, errors="replace")  # noqa: SIM115 - below
-    os.dup2(2, 1)
-    try:
-        with redirect_stdout(results):
-            yield
-    finally:
-        with suppress(OSError):  # the line that could not be written has raised it
-            results.close()
-
-
-@contextmanager
 def reserved(json_wanted: bool) -> Iterator[None]:
-    """Meanwhile `out` prints to `sys.stdout` as it was, and `sys.stdout` is standard error."""
-    out.file, before = sys.stdout, as_json.set(json_wanted)
+    """Meanwhile `out` alone prints to standard output, and `sys.stdout` is standard error.
+
+    Descriptor 1 is standard error from now on, also in child processes and at the end of this one. A caller in this process that
+    has set another `sys.stdout` keeps it.
+    """
+    own = sys.__stdout__ is not None and sys.stdout is sys.__stdout__
+    results, before = _taken() if own else sys.stdout, as_json.set(json_wanted)
+    out.file = results
     try:
         with redirect_stdout(sys.stderr):
             yield
     finally:
         out.file = None  # type: ignore[assignment]  # whatever sys.stdout is
         as_json.reset(before)
+        if own:
+            with suppress(OSError):  # the line that could not be written has raised it
+                results.close()
+
+
+def _taken() -> TextIO:
+    """Standard output in place of descriptor 1. A character that the encoding lacks is replaced."""
+    if sys.stderr is None:  # closed, as by 2>&-
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    results = open(os.dup(1), "w", buffering=1, encoding=sys.stdout.encoding, errors="replace")  # noqa: SIM115 - the caller closes it
+    os.dup2(2, 1)
+    return results
 
 
 def show(data: dict[str, Any], tables: Sequence[Table]) -> None:
@@ -88,25 +85,20 @@ def quantity(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
-def description() -> TextColumn:
+def description() -> progress.TextColumn:
     """The column of a bar that says what it is about, as plain text: specs of agents may look like rich's markup."""
-    return TextColumn("{task.description}", markup=False)
+    return progress.TextColumn("{task.description}", markup=False)
 
 
-def new_progress(*columns: ProgressColumn, transient: bool = False) -> Progress:
-    """Bars on standard error, which are shown only in a terminal, and not with JSON.
-
-    Args:
-        columns: of a bar.
-        transient: whether they vanish at the end.
-    """
-    return Progress(*columns, console=err, transient=transient, disable=as_json.get() or not err.is_terminal)
+def new_progress(*columns: progress.ProgressColumn, transient: bool = False) -> progress.Progress:
+    """Bars with these columns on standard error, only in a terminal and not with JSON; `transient` ones vanish at the end."""
+    return progress.Progress(*columns, console=err, transient=transient, disable=as_json.get() or not err.is_terminal)
 
 
 @contextmanager
 def progress_bar(unit: str, total: int) -> Iterator[Callable[[float], None]]:
     """A bar, as `new_progress`, that vanishes at the end. Yields the function that advances it."""
-    columns = (description(), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (description(), progress.BarColumn(), progress.MofNCompleteColumn(), progress.TimeRemainingColumn())
     with new_progress(*columns, transient=True) as bar:
         task = bar.add_task(unit, total=total)
         yield lambda count: bar.advance(task, count)
@@ -114,15 +106,10 @@ def progress_bar(unit: str, total: int) -> Iterator[Callable[[float], None]]:
 
 @contextmanager
 def working(what: str) -> Iterator[Callable[[str], None]]:
-    """A line on standard error with what is being done, where no bar can tell how much is left. It vanishes at the end.
-
-    It is shown as a bar is. Yields the function that changes the line.
-    """
-    if as_json.get() or not err.is_terminal:
-        yield lambda text: None
-        return
-    with err.status(cell(what)) as status:
-        yield lambda text: status.update(cell(text))
+    """Likewise a line with what is being done, where no bar can tell how much is left. Yields the function that changes it."""
+    with new_progress(progress.SpinnerColumn(), description(), transient=True) as line:
+        task = line.add_task(what)
+        yield lambda text: line.update(task, description=text)
 
 
 def note_changed(folder: Path) -> None:

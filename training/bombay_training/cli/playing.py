@@ -1,14 +1,17 @@
-"""What the commands that play matches share: they play cells into a store."""
+"""What the commands that play matches share: they compile what agents need, and play cells into a store."""
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+import contextlib
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from bombay_training import warm_up
-from bombay_training.cli import output
-from bombay_training.cli.compiling import prepare
-from bombay_training.cli.errors import UserError, user_input
+import typer
+
+from bombay_env import checks
+from bombay_env.jit import kernels
+from bombay_training import warm_up as warm_ups
+from bombay_training.cli import options, output
+from bombay_training.cli.runner import Result, UserError, command, user_input
 from bombay_training.matches.cells import Cell
 from bombay_training.matches.engines.local import WorkerPool
 from bombay_training.matches.engines.ray import RayEngine
@@ -17,11 +20,52 @@ from bombay_training.matches.run import Engine, check, run
 from bombay_training.matches.store import FolderStore, Store
 from bombay_training.matches.table import LostGame
 
+# --- compiling ---
+
+
+@command
+def warm_up(processes: options.Processes = None) -> Result:
+    """Compile all kernels now, for environments, agents and learners, so that no command has to compile later."""
+    jobs = warm_ups.all_jobs()
+    try:
+        if problem := kernels.obstacle():
+            raise RuntimeError(f"compiled code cannot be kept: {problem}")
+        with output.progress_bar("compiling", len(jobs)) as advance:
+            warm_ups.compile_all(jobs, processes, advance)
+    except (RuntimeError, OSError) as error:
+        output.note(checks.message(f"bombay: {error}"))
+        raise typer.Exit(1) from None
+    names = [job.name for job in jobs]
+    return Result({"command": "warm-up", "jobs": names}, lines=[f"Compiled everything: {', '.join(names)}"])
+
+
+def prepare(jobs: Sequence[warm_ups.Job]) -> None:
+    """Do the jobs that were not done before, with a bar on stderr. If one fails, the command compiles itself."""
+    with contextlib.suppress(RuntimeError, OSError):
+        due = [] if kernels.obstacle() else [job for job in jobs if not warm_ups.done_file(job).exists()]
+        if due and not output.as_json.get() and not output.err.is_terminal:  # where no bar is shown
+            output.note(f"bombay: compiling, only the first time: {', '.join(job.name for job in due)}")
+        if due:
+            with output.progress_bar("compiling", len(due)) as advance:
+                warm_ups.compile_all(due, None, advance)
+
+
+def prepare_agents(specs: Iterable[str], board: Path | None = None) -> None:
+    """Compile what agents need to play on the board."""
+    prepare(warm_ups.jobs_of_agents(specs, board))
+
+
+def players_of(cells: Sequence[Cell]) -> list[str]:
+    """The specs of all players, each once."""
+    return list(dict.fromkeys(str(player) for cell in cells for player in cell.players))
+
+
+# --- playing ---
+
 
 class Played(NamedTuple):
     """The complete deals of each cell, and what ended the play early."""
 
-    cells: Sequence[Cell]
     matches: list[Match]
     ended: KeyboardInterrupt | UserError | None
 
@@ -31,10 +75,8 @@ class Played(NamedTuple):
         return [fault for match in self.matches for fault in match.faults]
 
     def end_if_stopped(self) -> None:
-        """End the command if the play was ended early, and say on standard error how many of the games count."""
+        """End the command if the play was ended early."""
         if self.ended is not None:
-            played, total = (sum(one.num_games for one in part) for part in (self.matches, self.cells))
-            output.err.print(f"stopped: {played:,} of {total:,} games count")
             raise self.ended
 
 
@@ -45,7 +87,7 @@ def open_store(out: Path | None, study: str | None = None) -> Store:
 
 def open_engine(
     engine: str = "local", address: str | None = None, processes: int | None = None, turn_limit: float | None = None
-) -> AbstractContextManager[Engine]:
+) -> contextlib.AbstractContextManager[Engine]:
     """What plays the games. Raises ValueError if it cannot be had."""
     if address is not None and processes is not None:
         raise ValueError("--processes is for this machine, and not for --address")
@@ -53,15 +95,7 @@ def open_engine(
         raise ValueError("--address is for --engine ray")
     if engine == "ray" and turn_limit is not None:
         raise ValueError("--turn-limit is for --engine local")
-    made: Any = RayEngine(address, processes) if engine == "ray" else WorkerPool(processes, turn_limit)
-    opened: AbstractContextManager[Engine] = made
-    return opened
-
-
-def compile_for(cells: Sequence[Cell], board: Path | None = None) -> None:
-    """Compile what the players of the cells need."""
-    specs = dict.fromkeys(str(player) for cell in cells for player in cell.players)
-    prepare(warm_up.jobs_of_agents(specs, board))
+    return RayEngine(address, processes) if engine == "ray" else WorkerPool(processes, turn_limit)
 
 
 def play(
@@ -69,15 +103,15 @@ def play(
 ) -> Played:
     """Compile what the players need, and play what the store does not have.
 
-    Ends the command if nothing is complete when the play is stopped.
+    If the play is stopped, it says on standard error how many of the games count, and ends the command if none does.
 
     Raises:
         ValueError: an agent cannot play, or the store has games that were played with something else.
     """
-    ended: KeyboardInterrupt | UserError | None = None
-    compile_for(cells, board)
+    prepare_agents(players_of(cells), board)
     check(cells, store, engine)
-    with output.progress_bar(title, sum(cell.num_games for cell in cells)) as advance:
+    ended, total = None, sum(cell.num_games for cell in cells)
+    with output.progress_bar(title, total) as advance:
         advance(sum(int(store.known(cell).sum()) for cell in cells))
         try:
             with user_input():
@@ -85,8 +119,10 @@ def play(
                 store.flush()
         except (KeyboardInterrupt, UserError) as error:
             ended = error
-    matches = [store.match(cell) for cell in cells]
-    played = Played(cells, [match for match in matches if match is not None], ended)
-    if not played.matches:
+    matches = [match for cell in cells if (match := store.match(cell))]
+    played = Played(matches, ended)
+    if ended is not None:
+        output.note(f"stopped: {sum(match.num_games for match in matches):,} of {total:,} games count")
+    if not matches:
         played.end_if_stopped()
     return played

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from bombay_env import Game
 from bombay_env.record import RESTOCK, Record
 from bombay_env.rewards import seat_rewards
 
@@ -54,11 +53,6 @@ class Decisions:
     rewards: np.ndarray
     last: np.ndarray
     final: np.ndarray
-
-    @property
-    def game(self) -> Game:
-        """The variant and board."""
-        return self.record.game
 
 
 def decisions(record: Record, view: View, number: int = 0) -> Decisions:

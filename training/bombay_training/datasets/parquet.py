@@ -1,22 +1,11 @@
 """Decisions as a Parquet file: a row for each decision, in the order of the games and of play.
 
-    column        type                 meaning
-    game          int64                number of the game
-    players       int8                 number of players
-    decision      int32                number of the decision in its game
-    seat          int8                 who decided
-    agent         dictionary of string the agent in that seat
-    observation   F × float32          as that seat saw it
-    action_mask   A × bool             what was legal
-    action        int16                what it did
-    reward        float32              what it was paid until its next decision: zero but for its last
-    terminated    bool                 whether it is the seat's last decision
-
-The metadata of the schema has the key `bombay`: JSON with the format, the observation mode, the reward, the board and the rules.
+`_schema` lists the columns. Its metadata have the key `bombay`: JSON with the format, the observation mode, the reward, the board
+and the rules.
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,48 +15,46 @@ import pyarrow.parquet as pq
 
 from bombay_env import Game
 from bombay_env.files import atomic
-from bombay_training.datasets.decisions import Decisions, View
+from bombay_env.record import Record
+from bombay_training.datasets.decisions import Decisions, View, all_decisions
 
 FORMAT: Final = "bombay-decisions/1"
-GROUP_ROWS: Final = 16_384  # of a row group; 38 MB of observations are in memory
+GROUP_ROWS: Final = 16_384  # of a row group, and a little more; 38 MB of observations are in memory
 
 
-def write(path: Path, found: Iterable[Decisions], games: list[Game], view: View) -> int:
-    """Write a file, a row group at a time. Returns the number of rows.
+def write(path: Path, records: Iterable[Record], games: Sequence[Game], view: View) -> int:
+    """Write the decisions of all games that have a result, a row group at a time. Returns the number of rows.
 
     Args:
         path: the new file.
-        found: the games' decisions.
+        records: the games.
         games: the variants that occur, all on one board.
-        view: what they show.
+        view: what to show.
 
     Raises:
         OSError: it cannot be written. No file is left.
     """
-    schema = _schema(games, view)
-    rows, waiting = 0, list[Any]()
+    schema, rows, waiting = _schema(games, view), 0, list[Any]()
     with (
         atomic.replacing(path) as file,
         pq.ParquetWriter(file, schema, compression="zstd", use_dictionary=["agent"]) as writer,
     ):
-        for each in found:
-            waiting.append(_batch(each, schema))
-            if sum(batch.num_rows for batch in waiting) >= GROUP_ROWS:
-                rows += _flush(writer, waiting)
-        rows += _flush(writer, waiting)
-    return rows
+
+        def flush(least: int) -> int:
+            table = pa.Table.from_batches(waiting, schema)
+            if table.num_rows < least:
+                return 0
+            writer.write_table(table, row_group_size=table.num_rows)
+            waiting.clear()
+            return int(table.num_rows)
+
+        for found in all_decisions(records, view):
+            waiting.append(_batch(found, schema))
+            rows += flush(GROUP_ROWS)
+        return rows + flush(1)
 
 
-def _flush(writer: Any, waiting: list[Any]) -> int:
-    """Write the batches that wait as one row group."""
-    table = pa.Table.from_batches(waiting, writer.schema)
-    if table.num_rows:
-        writer.write_table(table, row_group_size=table.num_rows)
-    waiting.clear()
-    return int(table.num_rows)
-
-
-def _schema(games: list[Game], view: View) -> Any:
+def _schema(games: Sequence[Game], view: View) -> Any:
     game = games[0]
     about = {
         "format": FORMAT,
@@ -77,34 +64,33 @@ def _schema(games: list[Game], view: View) -> Any:
         "rules": [each.rules.to_dict() for each in games],
     }
     fields = [
-        ("game", pa.int64()),
-        ("players", pa.int8()),
-        ("decision", pa.int32()),
-        ("seat", pa.int8()),
-        ("agent", pa.dictionary(pa.int32(), pa.string())),
-        ("observation", pa.list_(pa.float32(), game.num_features)),
-        ("action_mask", pa.list_(pa.bool_(), game.num_actions)),
-        ("action", pa.int16()),
-        ("reward", pa.float32()),
-        ("terminated", pa.bool_()),
+        ("game", pa.int64()),  # number of the game
+        ("players", pa.int8()),  # number of players
+        ("decision", pa.int32()),  # number of the decision in its game
+        ("seat", pa.int8()),  # who decided
+        ("agent", pa.dictionary(pa.int32(), pa.string())),  # in that seat
+        ("observation", pa.list_(pa.float32(), game.num_features)),  # as that seat saw it
+        ("action_mask", pa.list_(pa.bool_(), game.num_actions)),  # what was legal
+        ("action", pa.int16()),  # what it did
+        ("reward", pa.float32()),  # what it was paid until its next decision: zero but for its last
+        ("terminated", pa.bool_()),  # whether it is the seat's last decision
     ]
     return pa.schema([pa.field(name, kind, nullable=False) for name, kind in fields], {"bombay": json.dumps(about)})
 
 
 def _batch(found: Decisions, schema: Any) -> Any:
-    count, agents = len(found.seats), found.record.agents
+    count, game = len(found.seats), found.record.game
     columns = [
-        pa.array(np.full(count, found.number, np.int64)),
-        pa.array(np.full(count, found.game.num_players, np.int8)),
-        pa.array(np.arange(count, dtype=np.int32)),
+        pa.array(np.full(count, found.number)),
+        pa.array(np.full(count, game.num_players)),
+        pa.array(np.arange(count)),
         pa.array(found.seats),
-        pa.DictionaryArray.from_arrays(pa.array(found.seats.astype(np.int32)), pa.array(agents)),
-        pa.FixedSizeListArray.from_arrays(pa.array(found.observations.ravel()), found.game.num_features),
-        pa.FixedSizeListArray.from_arrays(pa.array(found.masks.ravel()), found.game.num_actions),
-        pa.array(found.actions.astype(np.int16)),
+        pa.DictionaryArray.from_arrays(pa.array(found.seats.astype(np.int32)), pa.array(found.record.agents)),
+        pa.FixedSizeListArray.from_arrays(pa.array(found.observations.ravel()), game.num_features),
+        pa.FixedSizeListArray.from_arrays(pa.array(found.masks.ravel()), game.num_actions),
+        pa.array(found.actions),
         pa.array(found.rewards),
         pa.array(found.last),
     ]
-    return pa.RecordBatch.from_arrays(
-        [column.cast(field.type) for column, field in zip(columns, schema, strict=True)], schema=schema
-    )
+    cast = [column.cast(field.type) for column, field in zip(columns, schema, strict=True)]
+    return pa.RecordBatch.from_arrays(cast, schema=schema)

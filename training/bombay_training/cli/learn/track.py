@@ -9,8 +9,8 @@ from rich.table import Table
 
 from bombay_env.files.reading import read_jsonl
 from bombay_training.cli import options, output, playing
-from bombay_training.cli.inputs import check_spec_path
 from bombay_training.cli.learn.training import learn_or_continue
+from bombay_training.cli.options import check_spec_path
 from bombay_training.cli.runner import Result, command
 from bombay_training.learners import track as tracks
 from bombay_training.learners.runs import run_files

@@ -17,11 +17,18 @@ from rich.progress import BarColumn, TimeRemainingColumn
 import bombay_agents
 from bombay_env.checks import shown
 from bombay_env.files.forms import allowed
-from bombay_training import warm_up
+from bombay_training import extras, warm_up
 from bombay_training.cli import output
-from bombay_training.cli.compiling import prepare
-from bombay_training.cli.inputs import analysis_module, check_spec_path, player_counts
-from bombay_training.cli.options import AGENT_HELP, BoardFile, Players, complete_agent, count
+from bombay_training.cli.options import (
+    AGENT_HELP,
+    BoardFile,
+    Players,
+    check_spec_path,
+    complete_agent,
+    count,
+    player_counts,
+)
+from bombay_training.cli.playing import prepare
 from bombay_training.cli.runner import Result, command
 from bombay_training.evaluation import arena
 from bombay_training.learners import best_response as responses
@@ -307,7 +314,7 @@ def _budget(games: int, victim_games: int | None) -> str:
 def draw_curve(folder: Path) -> str:
     """Draw the learning curve of a finished run. Returns a line that says where it is, or why there is none."""
     try:
-        curves = analysis_module("learners.curve")
+        curves = extras.load("learners.curve", "analysis", "this")
         curves.draw([curves.read_run(folder)], folder / run_files.CURVE)
     except (ValueError, OSError) as error:
         return f"No learning curve: {' '.join(str(error).split())}"

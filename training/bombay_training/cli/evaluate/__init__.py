@@ -1,1 +1,0 @@
-"""Commands that compare, check and study agents."""
