@@ -75,12 +75,12 @@ bench: .venv/.bench
 
 # The league of docs/leaderboard.md: hours on two idle cores. A league that was stopped continues where it was. Times are measured with
 # one process; MACHINE says on what. The games and the page replace those in the checkout.
-SPEC := training/bombay_training/specs/league.toml
+STUDY := training/bombay_training/studies/league.toml
 PUBLISHED := training/bombay_training/league
 leaderboard: .venv/.test
 	@test -n "$(MACHINE)" || { echo 'Name the machine: make leaderboard MACHINE="an Intel N100"' >&2; exit 1; }
-	$(BIN)/bombay run $(SPEC) --processes $(WORKERS) --out $(LEAGUE)
-	$(BIN)/bombay run $(SPEC) --processes 1 --deals 1 --out $(LEAGUE)-times
+	$(BIN)/bombay run $(STUDY) --processes $(WORKERS) --out $(LEAGUE)
+	$(BIN)/bombay run $(STUDY) --processes 1 --deals 1 --out $(LEAGUE)-times
 	rm -rf $(PUBLISHED)
 	$(BIN)/bombay leaderboard $(LEAGUE) --times $(LEAGUE)-times --machine "$(MACHINE), one process, $(shell date +%F)" \
 		--publish $(PUBLISHED) --out docs/leaderboard.md

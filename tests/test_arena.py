@@ -30,12 +30,12 @@ from bombay_training.evaluation.arena import (
     run_fixed_seats,
     two_vs_two,
 )
-from bombay_training.matches.cells import Cell, Seating
 from bombay_training.matches.engines.local import Here
+from bombay_training.matches.lineup import Lineup, Seating
 from bombay_training.matches.run import run
-from bombay_training.matches.spec import selections
 from bombay_training.matches.statistics import par, share_with_interval, summary
 from bombay_training.matches.store import Store
+from bombay_training.matches.study import selections
 from bombay_training.matches.table import Times
 from helpers.failing_agents import First, Raises, Wrong, leaving, raising
 from helpers.refusal import refusal
@@ -108,8 +108,8 @@ def test_rotating_seats_play_each_deal_once_and_every_seat_as_often():
         assert (getattr(match, name).reshape(6, -1) == chosen).all()
 
 
-def seats_of(cell):
-    return cell.rows(np.arange(cell.num_games))["agent"]
+def seats_of(lineup):
+    return lineup.rows(np.arange(lineup.num_games))["agent"]
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5])
@@ -117,22 +117,22 @@ def seats_of(cell):
 def test_every_order_of_a_line_up_is_equally_likely_and_drawn_by_the_deal_alone(n, seating):
     """Play depends on who sits next to whom: in rotations of one order alone, equal agents would not be equally strong."""
     game, deals = Game(Rules(n)), 6000
-    cell = Cell(game, tuple("abcde"[:n]), deals, 3, seating)
-    seats = seats_of(cell)
+    lineup = Lineup(game, tuple("abcde"[:n]), deals, 3, seating)
+    seats = seats_of(lineup)
     orders = Counter(map(tuple, seats.tolist()))
     assert set(orders) == set(itertools.permutations(range(n)))
     expected = len(seats) / len(orders)
-    statistic = sum((count - expected) ** 2 / expected for count in orders.values()) / cell.games_per_deal
+    statistic = sum((count - expected) ** 2 / expected for count in orders.values()) / lineup.games_per_deal
     assert statistic < stats.chi2.ppf(0.9999, len(orders) - 1)
-    assert (seats_of(Cell(game, tuple("vwxyz"[:n]), 9, 3, seating)) == seats[: 9 * cell.games_per_deal]).all()
-    assert n == 2 or (seats_of(Cell(game, cell.lineup, deals, 4, seating)) != seats).any()
+    assert (seats_of(Lineup(game, tuple("vwxyz"[:n]), 9, 3, seating)) == seats[: 9 * lineup.games_per_deal]).all()
+    assert n == 2 or (seats_of(Lineup(game, lineup.agents, deals, 4, seating)) != seats).any()
 
 
 def test_copies_of_an_agent_against_one_are_seated_as_ever():
     """Published games of one against the rest, of pairs and of two players stay what they were."""
-    one = seats_of(Cell(Game(Rules(4)), ("a", "b", "b", "b"), 2, 3, Seating.ALL))
+    one = seats_of(Lineup(Game(Rules(4)), ("a", "b", "b", "b"), 2, 3, Seating.ALL))
     assert one.tolist() == [[0, 1, 1, 1], [1, 0, 1, 1], [1, 1, 0, 1], [1, 1, 1, 0]] * 2
-    pairs = seats_of(Cell(Game(Rules(4)), ("a", "a", "b", "b"), 1, 3, Seating.PAIRS))
+    pairs = seats_of(Lineup(Game(Rules(4)), ("a", "a", "b", "b"), 1, 3, Seating.PAIRS))
     assert {tuple(row) for row in pairs.tolist()} == set(itertools.permutations([0, 0, 1, 1]))
 
 
@@ -283,12 +283,12 @@ class StopsAt(First):
 @pytest.mark.parametrize("seat", [0, 2])
 def test_a_match_that_was_stopped_has_its_first_complete_deals(chunk, seat):
     deals = run_fixed_seats(TINY, [First()] * 3, 5).deal
-    lineup = (StopsAt(deals[3], seat), First("b"), First("c"))
-    cell, store = Cell(TINY, lineup, 5, records=True, chunk_games=chunk), Store()
+    agents = (StopsAt(deals[3], seat), First("b"), First("c"))
+    lineup, store = Lineup(TINY, agents, 5, records=True, chunk_games=chunk), Store()
     with pytest.raises(KeyboardInterrupt):
-        run([cell], store)
-    match, records = store.match(cell), []
-    whole = run_blocks(TINY, [First("stops"), *lineup[1:]], 3, chunk_games=chunk, records=records)
+        run([lineup], store)
+    match, records = store.match(lineup), []
+    whole = run_blocks(TINY, [First("stops"), *agents[1:]], 3, chunk_games=chunk, records=records)
     before = 9 + seat  # games of three deals, and those in which it has a lower seat
     complete = 3 if before // chunk * chunk >= 9 else 2
     assert match.num_blocks == complete
@@ -300,10 +300,10 @@ def test_a_match_that_was_stopped_has_its_first_complete_deals(chunk, seat):
 
 def test_a_match_that_was_stopped_in_its_first_deal_has_no_result():
     (deal,) = run_fixed_seats(TINY, [First()] * 3, 1).deal
-    cell, store = Cell(TINY, (StopsAt(deal, 2), First(), First()), 5), Store()
+    lineup, store = Lineup(TINY, (StopsAt(deal, 2), First(), First()), 5), Store()
     with pytest.raises(KeyboardInterrupt):
-        run([cell], store)
-    assert store.match(cell) is None
+        run([lineup], store)
+    assert store.match(lineup) is None
 
 
 class StopsAfter(First):

@@ -17,8 +17,8 @@ from bombay_env.actions import action_ranges
 from bombay_training.cli.reports import own_study
 from bombay_training.evaluation.arena import run_fixed_seats
 from bombay_training.matches.accounts import SOURCES, SPENDING, USES, Accountant, AccountingError
-from bombay_training.matches.cells import Cell
 from bombay_training.matches.engines import local
+from bombay_training.matches.lineup import Lineup
 from bombay_training.matches.run import run
 from bombay_training.matches.table import LostGame, blank_rows
 from bombay_training.reports.balance import plan as plans
@@ -134,7 +134,7 @@ def test_accounts_follow_every_rupee_of_random_games_and_variants(n):
     rng = random.Random(n)
     for _ in range(1 if QUICK else 6):
         game = random_game(rng, n)
-        run([Cell(game, ("random",) * n, 2 if QUICK else 40, n, accounts=True)])
+        run([Lineup(game, ("random",) * n, 2 if QUICK else 40, n, accounts=True)])
         check_steps(game, lanes=1 if QUICK else 20)
     check_steps(official(n), lanes=1 if QUICK else 20)
 
@@ -199,7 +199,7 @@ def test_changed_rules_are_played_on_the_same_deals():
     assert [table.change for table in tables] == ["", "fame=[0]", "majority.0=106"]
     assert len(notes) == 2
     assert all("the rules have this value already" in note for note in notes)
-    usual, without, more = run(plans.cells(tables, 3))
+    usual, without, more = run(plans.lineups(tables, 3))
     assert (usual.deal == without.deal).all()
     assert (usual.final - without.final == usual.accounts["rupees"][:, :, SOURCES.index("fame")]).all()
     assert (more.final.sum(axis=1) >= usual.final.sum(axis=1) + 100).all()
@@ -221,7 +221,7 @@ def test_a_change_is_compared_with_the_table_of_the_same_rules_board_and_agent()
     changed = dataclasses.replace(game.rules, starting_rupees=(1, 2, 4))
     assert [setting.game.rules for setting in settings] == [game.rules, changed] * 2
     assert {setting.game.board for setting in settings} == {game.board}
-    tables = reports.make_report(settings, run(plans.cells(settings, 3)), 3, [])["tables"]
+    tables = reports.make_report(settings, run(plans.lineups(settings, 3)), 3, [])["tables"]
     assert [(table["agent"], table["board"]) for table in tables] == [
         (agent, game.board.name) for agent in ("random", "random-turn")
     ]
@@ -332,7 +332,7 @@ def test_tiers_are_specs_with_an_optional_number_of_games():
 
 def test_deals_are_the_arenas():
     game = Game(Rules(2, **SHORT))
-    (match,) = run(plans.cells([setting(game, "random", 70)], 9))
+    (match,) = run(plans.lineups([setting(game, "random", 70)], 9))
     assert (match.deal == run_fixed_seats(game, [First()] * 2, 70, seed=9).deal).all()
     assert len(set(match.deal.tolist())) == 70
 
@@ -368,7 +368,7 @@ def test_simultaneous_intervals_have_their_nominal_coverage():
 
 @functools.cache
 def one_game(players):
-    (match,) = run(plans.cells([setting(official(players), "random", 1)]))
+    (match,) = run(plans.lineups([setting(official(players), "random", 1)]))
     return match
 
 
@@ -586,7 +586,7 @@ def test_the_command_writes_the_same_report_for_any_number_of_processes(balance,
         assert sum(row["spent"].values()) == pytest.approx(6)
 
     settings, notes = planned([Game(Rules(3, **SHORT))], [f"random@{games}"], vary)
-    here = reports.make_report(settings, run(plans.cells(settings, 9)), 9, notes)
+    here = reports.make_report(settings, run(plans.lineups(settings, 9)), 9, notes)
     assert here == data
     assert [len(shown.rows) for shown in pages.tables(here)] == [2, 1, 1, 1]
 

@@ -22,7 +22,7 @@ from bombay_training.learners.best_response import FrozenOpponent, ResponsePlay
 from bombay_training.learners.runs import run as runs
 from bombay_training.learners.zero import optimizer
 from bombay_training.learners.zero.self_play import PlayOptions
-from bombay_training.matches.cells import Cell, Seating
+from bombay_training.matches.lineup import Lineup, Seating
 from bombay_training.matches.run import run
 from bombay_training.play import model_table, terminal
 from bombay_training.play.session import Session
@@ -68,7 +68,7 @@ class Spy(First):
 
 def match(**how):
     for format in Seating.ALL, Seating.ROTATE:
-        run([Cell(GAME, (Spy(), First(), Spy()), 3, SEED, format, **how)])
+        run([Lineup(GAME, (Spy(), First(), Spy()), 3, SEED, format, **how)])
 
 
 def environment(make, steps):

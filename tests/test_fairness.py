@@ -29,7 +29,7 @@ pytest.importorskip("bombay_training.reports.balance.report", reason="needs the 
 from bombay_training.reports.balance import page, plan, repair, retraining, study, verdicts
 from bombay_training.reports.balance.report import share_changes, share_intervals
 
-SHIPPED = {2: 8_100, 3: 20_400, 4: 32_200, 5: 44_500}  # games of a tier in specs/balance.toml
+SHIPPED = {2: 8_100, 3: 20_400, 4: 32_200, 5: 44_500}  # games of a tier in studies/balance.toml
 SIMULATED = pytest.param(2000, marks=pytest.mark.slow)
 
 
@@ -337,9 +337,9 @@ def tiny(tmp_path_factory):
     path, parts = tmp_path_factory.mktemp("tiny") / "study.toml", []
     path.write_text(TINY)
 
-    def play(part, cells):
-        parts.append((part, sum(cell.num_games for cell in cells)))
-        return run(cells)
+    def play(part, lineups):
+        parts.append((part, sum(lineup.num_games for lineup in lineups)))
+        return run(lineups)
 
     return study.play_study(plan.read_study(path), GAMES, play), parts
 
@@ -372,10 +372,10 @@ def test_an_agent_of_other_parts_of_a_study_may_not_lose_a_game_by_a_fault(tmp_p
     (tmp_path / "study.toml").write_text(TINY)
     parts = []
 
-    def play(part, cells):
+    def play(part, lineups):
         parts.append(part)
         lost = LostGame(0, "random-turn", 0, 0, 0, 0, "none", "no idea")
-        return [edited(match, faults=(lost,)) for match in run(cells)]
+        return [edited(match, faults=(lost,)) for match in run(lineups)]
 
     with pytest.raises(AgentFault, match=r"'random-turn' with 3 players.*no idea"):
         study.play_study(plan.read_study(tmp_path / "study.toml"), GAMES, play)
@@ -492,8 +492,8 @@ def test_planted_changes_are_found_at_the_shipped_games(name, change):
     what_ifs = plan.read_study(plan.STANDARD).what_ifs
     assert what_ifs is not None
     games = [Game(Rules.official(4)), Game(Rules(4, **change))]
-    cells = [plan.cell_of(game, "planner-v1", 20_000, 7) for game in games]
-    before, after = (match.win_share for match in run(cells))
+    lineups = [plan.lineup_of(game, "planner-v1", 20_000, 7) for game in games]
+    before, after = (match.win_share for match in run(lineups))
     rng = np.random.default_rng(50)
     found = 0
     for _ in range(100):

@@ -133,11 +133,11 @@ def test_a_gate_has_at_least_one_block():
 def test_the_mean_over_numbers_of_players_decides(monkeypatch):
     """Here the new agent wins all games with 2 players and loses all with 3."""
 
-    def results(cell):
-        shares = np.full(cell.deals, float(cell.game.num_players == 2))
+    def results(lineup):
+        shares = np.full(lineup.deals, float(lineup.game.num_players == 2))
         return types.SimpleNamespace(win_share=None, faults=(), of_agent=lambda values: shares)
 
-    monkeypatch.setattr(gate, "run", lambda cells, *options: list(map(results, cells)))
+    monkeypatch.setattr(gate, "run", lambda lineups, *options: list(map(results, lineups)))
     games = [Game(Rules(n)) for n in (2, 3)]
     verdict = gate.gate(games, "greedy", "random", Bounds(0.7, 0.05), 400)
     assert (verdict.replaced, verdict.decided) == (False, True)
@@ -148,9 +148,9 @@ def test_the_mean_over_numbers_of_players_decides(monkeypatch):
 def test_every_round_plays_new_deals_only(monkeypatch):
     real, played = gate.run, []
 
-    def run(cells, store, *options):
-        before = store.known(cells[0]).sum()
-        matches = real(cells, store, *options)
+    def run(lineups, store, *options):
+        before = store.known(lineups[0]).sum()
+        matches = real(lineups, store, *options)
         played.append(set(matches[0].deal[before:].tolist()))
         return matches
 

@@ -14,7 +14,7 @@ from bombay_agents.search.last_round import AIMS
 from bombay_env import Game
 from bombay_training.evaluation.kingmaking import Kingmaking, kingmaking, leaders, seats_of, verdict
 from bombay_training.evaluation.tension import turn_starts
-from bombay_training.matches.cells import Cell, Seating
+from bombay_training.matches.lineup import Lineup, Seating
 from bombay_training.matches.run import run
 from helpers.position import last_turn, official, position, variant
 from helpers.records import play_record
@@ -115,7 +115,7 @@ def assert_as_brute_force(game, state):
 def records_of(game, count):
     """Games among greedy players, of which many are close at the end."""
     lineup = ("greedy",) * game.num_players
-    (match,) = run([Cell(game, lineup, count, seed=2, records=True, seating=Seating.FIXED)])
+    (match,) = run([Lineup(game, lineup, count, seed=2, records=True, seating=Seating.FIXED)])
     return match.records
 
 

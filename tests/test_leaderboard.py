@@ -11,12 +11,13 @@ from bombay_env.registry import knowledge
 from bombay_training.evaluation import card
 from bombay_training.evaluation.audit import AuditReport
 from bombay_training.evaluation.ratings import rate
-from bombay_training.matches.cells import Cell
+from bombay_training.matches import published
+from bombay_training.matches.lineup import Lineup
 from bombay_training.matches.published import MACHINE, publish, study_of
 from bombay_training.matches.run import run
-from bombay_training.matches.spec import Study, cells, read_toml
 from bombay_training.matches.store import FolderStore, digest, read_matches
-from bombay_training.matches.table import LostGame
+from bombay_training.matches.study import Study, lineups, read_toml
+from bombay_training.matches.table import TIMES, LostGame
 from bombay_training.reports import charts, leaderboard
 from helpers.command import in_this_process
 from helpers.matches import edited, made_match
@@ -47,10 +48,10 @@ def store(tmp_path_factory):
     folder = tmp_path_factory.mktemp("league")
     (folder / "study.toml").write_text(STUDY)
     study, text = read_toml(Study, folder / "study.toml")
-    other = cells(study.model_copy(update={"release": "other"}), folder)
+    other = lineups(study.model_copy(update={"release": "other"}), folder)
     with FolderStore(folder / "store", text) as kept:
         run(other[:1], kept)
-        run(cells(study, folder), kept)
+        run(lineups(study, folder), kept)
     return folder / "store"
 
 
@@ -112,8 +113,17 @@ def test_games_of_other_studies_and_times_of_games_played_together_are_left_out(
     assert "Times are missing" in text
     assert f"without {others} games in the store that are not of its study" in text
     with FolderStore(league) as kept:  # more games, with times of their own
-        run([Cell(read_matches(store)[0].game, ("random", "random", "greedy"), 1)], kept)
+        run([Lineup(read_matches(store)[0].game, ("random", "random", "greedy"), 1)], kept)
     assert {row["ms"] for row in leaderboard.league_data(league)["counts"][0]["agents"]} == {None}
+
+
+def test_a_league_without_a_timed_turn_says_that_times_are_missing(store, tmp_path, monkeypatch):
+    untimed = [edited(match, **{name: np.zeros(match.num_games) for name in TIMES}) for match in read_matches(store)]
+    monkeypatch.setattr(published, "read_matches", lambda folder: untimed)
+    publish(store, tmp_path / "league", "one core, today")
+    data = leaderboard.league_data(tmp_path / "league")
+    assert {row["ms"] for row in data["counts"][0]["agents"]} == {None}
+    assert "Times are missing" in leaderboard.page(data, tmp_path / "league", "chart.png")
 
 
 def test_a_time_limit_holds_for_times_as_the_page_prints_them(league, monkeypatch):
@@ -171,13 +181,13 @@ def test_a_finished_study_is_published_alone_and_in_one_part(store, tmp_path):
 def test_times_of_another_study_are_refused(store, tmp_path):
     study = study_of(store).model_copy(update={"release": "other"})
     with FolderStore(tmp_path / "times", STUDY) as kept:
-        run(cells(study, store)[:1], kept)
+        run(lineups(study, store)[:1], kept)
     refusal(lambda: publish(store, tmp_path / "new", "", tmp_path / "times"), "has no times of 13 line-ups")
 
 
 def test_a_study_with_games_missing_is_not_published(store, tmp_path):
     with FolderStore(tmp_path / "part", STUDY) as kept:
-        run(cells(study_of(store), store)[:3], kept)
+        run(lineups(study_of(store), store)[:3], kept)
     refusal(lambda: publish(tmp_path / "part", tmp_path / "new", ""), "lacks 60 games of its study")
     (tmp_path / "part" / "study.toml").unlink()
     refusal(lambda: publish(tmp_path / "part", tmp_path / "new", ""), "its games are of no study")
@@ -188,11 +198,11 @@ def test_a_study_with_games_missing_is_not_published(store, tmp_path):
 
 def test_a_card_rates_an_agent_at_the_tables_of_the_league(store):
     study = study_of(store)
-    played = card.card_cells(study, store, "builder", [3])
-    assert [cell.lineup for cell in played] == [
+    played = card.card_lineups(study, store, "builder", [3])
+    assert [lineup.agents for lineup in played] == [
         ("builder", *pair) for pair in itertools.combinations(("random", "greedy", "planner-v1"), 2)
     ]
-    assert {cell.seed for cell in played} == {cells(study, store)[-1].seed}
+    assert {lineup.seed for lineup in played} == {lineups(study, store)[-1].seed}
     matches = run(played)
     audits = {"builder": AuditReport("passed", 400)}
     data = card.card_data(["builder"], read_matches(store), matches, audits, study.anchors)
@@ -212,7 +222,7 @@ def test_a_card_rates_an_agent_at_the_tables_of_the_league(store):
 def test_several_agents_have_one_card_that_compares_them_and_rates_none_that_fails(store):
     study, failing = study_of(store), "helpers.failing_agents:Raises"
     agents = ["builder", "random-turn", failing]
-    played = run([cell for agent in agents for cell in card.card_cells(study, store, agent, [3])])
+    played = run([lineup for agent in agents for lineup in card.card_lineups(study, store, agent, [3])])
     audits = {agent: AuditReport("passed", 4) for agent in agents}
     (count,) = card.card_data(agents, read_matches(store), played, audits, study.anchors)["counts"]
     rows = {row["agent"]: row for row in count["rows"]}
@@ -223,7 +233,7 @@ def test_several_agents_have_one_card_that_compares_them_and_rates_none_that_fai
     assert sum(chances.values()) == pytest.approx(1)
     assert (chances["builder"] > 0.5) == (rows["builder"]["rank"] < rows["random-turn"]["rank"])
     assert (rows[failing]["rank"], rows[failing]["faults"] > 0) == (None, True)
-    without = run([cell for agent in agents[:2] for cell in card.card_cells(study, store, agent, [3])])
+    without = run([lineup for agent in agents[:2] for lineup in card.card_lineups(study, store, agent, [3])])
     (same,) = card.card_data(agents[:2], read_matches(store), without, audits, study.anchors)["counts"]
     assert [row["rating"] for row in same["rows"]] == [row["rating"] for row in count["rows"][:2]]
     text = card.card_page({"agents": [{"agent": a, "knowledge": "", "audit": audits[a].to_dict()} for a in agents],
@@ -234,12 +244,12 @@ def test_several_agents_have_one_card_that_compares_them_and_rates_none_that_fai
 
 def test_anchors_and_leagues_without_them_have_no_cards(store):
     study = study_of(store)
-    refusal(lambda: card.card_cells(study, store, "greedy", [3]), "greedy is an anchor of the league")
+    refusal(lambda: card.card_lineups(study, store, "greedy", [3]), "greedy is an anchor of the league")
     alone = study.model_copy(update={"lineups": study.lineups[:1]})
-    refusal(lambda: card.card_cells(alone, store, "builder", [3]), "there are no anchors")
-    refusal(lambda: card.card_cells(study, store, "builder", [2, 4]), "no line-ups with anchors at 2, 4 players")
+    refusal(lambda: card.card_lineups(alone, store, "builder", [3]), "there are no anchors")
+    refusal(lambda: card.card_lineups(study, store, "builder", [2, 4]), "no line-ups with anchors at 2, 4 players")
     twice = study.model_copy(update={"lineups": [*study.lineups, study.lineups[1]]})
-    assert len(card.card_cells(twice, store, "builder", [2, 3])) == 3
+    assert len(card.card_lineups(twice, store, "builder", [2, 3])) == 3
 
 
 def test_a_card_has_the_tables_of_weak_agents_too_and_the_first_ones_are_the_anchors(store):
@@ -247,10 +257,10 @@ def test_a_card_has_the_tables_of_weak_agents_too_and_the_first_ones_are_the_anc
     weak = study.lineups[1].model_copy(update={"among": ["random-turn", "hoarder", "random"]})
     both = study.model_copy(update={"lineups": [*study.lineups, weak]})
     assert both.anchors == study.anchors == ["random", "greedy", "planner-v1"]
-    assert {cell.lineup[1:] for cell in card.card_cells(both, store, "builder", [3])} == {
+    assert {lineup.agents[1:] for lineup in card.card_lineups(both, store, "builder", [3])} == {
         *itertools.combinations(study.anchors, 2), *itertools.combinations(weak.among, 2)
     }  # fmt: skip
-    assert {cell.lineup[1:] for cell in card.card_cells(both, store, "hoarder", [3])} == {
+    assert {lineup.agents[1:] for lineup in card.card_lineups(both, store, "hoarder", [3])} == {
         *itertools.combinations(study.anchors, 2)
     }
 

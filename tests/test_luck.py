@@ -9,7 +9,7 @@ import pytest
 from bombay_env.agent import lane_keys
 from bombay_env.state import check_invariants
 from bombay_training.evaluation.luck import REDRAWS, variance_shares
-from bombay_training.matches.cells import PARTS, SETUP_FIELDS, Cell, Seating
+from bombay_training.matches.lineup import PARTS, SETUP_FIELDS, Lineup, Seating
 from bombay_training.matches.run import run
 from bombay_training.matches.store import FolderStore, digest, read_matches
 from helpers.failing_agents import First
@@ -19,8 +19,8 @@ from helpers.refusal import refusal
 SHORT = variant(2, sets=2, turns_per_set=2)
 
 
-def cell(*redraw, agents=("greedy", "greedy"), deals=6, **options):
-    return Cell(SHORT, agents, deals, 5, Seating.FIXED, redraw=redraw, **options)
+def lineup(*redraw, agents=("greedy", "greedy"), deals=6, **options):
+    return Lineup(SHORT, agents, deals, 5, Seating.FIXED, redraw=redraw, **options)
 
 
 def setups(states):
@@ -34,7 +34,7 @@ def setups(states):
 def test_each_part_of_a_deal_is_shared_unless_it_is_redrawn(n):
     game = official(n)
     plain, setup, restocks, both = (
-        Cell(game, ("greedy",) * n, 9, 5, redraw=redraw)
+        Lineup(game, ("greedy",) * n, 9, 5, redraw=redraw)
         for redraw in ((), ("setup",), ("restocks",), ("restocks", "setup"))
     )
     rows = plain.rows(np.arange(3, 7))
@@ -60,7 +60,7 @@ def test_each_part_of_a_deal_is_shared_unless_it_is_redrawn(n):
 def test_later_restocks_are_shared_too():
     later = []
     for redraw in ((), ("setup",), ("restocks",)):
-        one = cell(*redraw)
+        one = lineup(*redraw)
         states = play(SHORT, one.dealt(one.rows(np.arange(one.num_games))), *["end_turn"] * 4)
         assert (states["set"] == 1).all()
         later.append(states["market"].tolist())
@@ -83,7 +83,7 @@ def test_agents_decide_with_the_same_random_numbers_unless_play_is_redrawn():
     heard = []
     for redraw in ((), ("setup", "restocks"), ("play",)):
         spy = Spy()
-        run([cell(*redraw, agents=(spy, spy))])
+        run([lineup(*redraw, agents=(spy, spy))])
         heard.append(spy.heard)
     plain, other_deals, other_play = heard
     assert other_deals == plain
@@ -93,33 +93,33 @@ def test_agents_decide_with_the_same_random_numbers_unless_play_is_redrawn():
         assert one[2] != other[2]
 
 
-def test_a_store_keeps_redrawn_cells_apart(tmp_path):
+def test_a_store_keeps_redrawn_line_ups_apart(tmp_path):
     pytest.importorskip("pyarrow.parquet", reason="needs the extra `data`")
-    cells = [cell(*redraw, deals=3) for redraw in REDRAWS]
+    lineups = [lineup(*redraw, deals=3) for redraw in REDRAWS]
     with FolderStore(tmp_path / "s") as store:
-        matches = run(cells, store)
+        matches = run(lineups, store)
     found = read_matches(tmp_path / "s")
-    assert [match.cell.redraw for match in found] == list(REDRAWS)
+    assert [match.plan.redraw for match in found] == list(REDRAWS)
     assert digest(found) == digest(matches)
-    assert len({one.id for one in cells}) == 7
-    forms = json.loads((tmp_path / "s" / "cells.json").read_text())
+    assert len({one.id for one in lineups}) == 7
+    forms = json.loads((tmp_path / "s" / "lineups.json").read_text())
     assert [form.get("redraw") for form in forms.values()] == [None, *map(list, REDRAWS[1:])], (
         "plain ones are as before"
     )
     with FolderStore(tmp_path / "s") as store:
-        assert all(store.known(one).sum() == 3 for one in cells)
+        assert all(store.known(one).sum() == 3 for one in lineups)
 
 
-def test_ids_of_plain_cells_never_change():
+def test_ids_of_plain_line_ups_never_change():
     """Published games are found by them."""
     game = variant(3, sets=1, turns_per_set=2)
-    assert Cell(game, ("random", "greedy", "random"), 2, 5).id == "908a1948e577debb"
-    assert cell("play", "setup").id == cell("setup", "play").id != cell("setup").id
+    assert Lineup(game, ("random", "greedy", "random"), 2, 5).id == "908a1948e577debb"
+    assert lineup("play", "setup").id == lineup("setup", "play").id != lineup("setup").id
 
 
 def test_what_cannot_be_redrawn_is_refused():
-    refusal(lambda: cell("luck"), "redraw", "'luck'", "setup, restocks, play")
-    refusal(lambda: cell("setup", records=True), "records", "redraw")
+    refusal(lambda: lineup("luck"), "redraw", "'luck'", "setup, restocks, play")
+    refusal(lambda: lineup("setup", records=True), "records", "redraw")
 
 
 # --- shares of the variance ---
@@ -191,7 +191,7 @@ def test_a_part_without_effect_has_no_share():
 
 
 def measured(agent, deals):
-    matches = run([cell(*redraw, agents=(agent, agent), deals=deals) for redraw in REDRAWS])
+    matches = run([lineup(*redraw, agents=(agent, agent), deals=deals) for redraw in REDRAWS])
     return [
         variance_shares({redraw: getattr(match, quantity) for redraw, match in zip(REDRAWS, matches, strict=True)})
         for quantity in ("margin", "win_share")

@@ -10,8 +10,8 @@ from bombay_training.evaluation import verify as verifying
 from bombay_training.evaluation.verify import verify
 from bombay_training.matches import provenance
 from bombay_training.matches import store as stores
-from bombay_training.matches.cells import Cell
 from bombay_training.matches.engines.local import WorkerPool
+from bombay_training.matches.lineup import Lineup
 from bombay_training.matches.provenance import agent_digest
 from bombay_training.matches.run import run
 from bombay_training.matches.store import FolderStore, digest, read_matches
@@ -44,7 +44,7 @@ def bombay(tmp_path, monkeypatch, capfd):
 
 def play(folder, *agents, deals=1):
     with FolderStore(folder) as store:
-        return run([Cell(TINY, agents, deals)], store)
+        return run([Lineup(TINY, agents, deals)], store)
 
 
 def contents(folder):
@@ -139,19 +139,19 @@ def test_games_of_an_agent_that_changes_while_it_plays_are_not_kept(tmp_path, mo
 
 def test_games_under_another_time_limit_are_refused(tmp_path):
     with WorkerPool(1, turn_limit=50) as pool, FolderStore(tmp_path / "s") as store:
-        run([Cell(TINY, ("random", "greedy"), 1)], store, pool)
+        run([Lineup(TINY, ("random", "greedy"), 1)], store, pool)
     refusal(lambda: play(tmp_path / "s", "random", "greedy"), "has games played with --turn-limit 50.0")
     play(tmp_path / "t", "random", "greedy")
     with WorkerPool(1, turn_limit=50) as pool, FolderStore(tmp_path / "t") as store:
-        refusal(lambda: run([Cell(TINY, ("random", "greedy"), 1)], store, pool), "games played without --turn-limit")
+        refusal(lambda: run([Lineup(TINY, ("random", "greedy"), 1)], store, pool), "games played without --turn-limit")
 
 
 def test_the_number_of_processes_counts_only_for_agents_that_think_by_the_clock(tmp_path):
     play(tmp_path / "s", "flat-mc:ms=1", "random")
     with WorkerPool(2) as pool, FolderStore(tmp_path / "s") as store:
-        run([Cell(TINY, ("greedy", "random"), 1)], store, pool)
+        run([Lineup(TINY, ("greedy", "random"), 1)], store, pool)
         refusal(
-            lambda: run([Cell(TINY, ("flat-mc:ms=1", "random"), 2)], store, pool), "games played with --processes 1"
+            lambda: run([Lineup(TINY, ("flat-mc:ms=1", "random"), 2)], store, pool), "games played with --processes 1"
         )
 
 
@@ -191,9 +191,19 @@ def test_the_revision_changes_with_rules_agents_nets_and_the_board(tmp_path, mon
 
 def test_a_store_of_an_earlier_version_is_refused(tmp_path):
     play(tmp_path / "s", "random", "greedy")
-    (tmp_path / "s" / "provenance.json").unlink()
+    provenance = tmp_path / "s" / "provenance.json"
+    kept = provenance.read_text()
+    provenance.unlink()
     for use in (read_matches, FolderStore, verify):
         refusal(lambda use=use: use(tmp_path / "s"), "as stores of earlier versions")
+    (tmp_path / "s" / "lineups.json").rename(tmp_path / "s" / "cells.json")
+    for use in (read_matches, FolderStore, verify):
+        refusal(lambda use=use: use(tmp_path / "s"), "as stores of earlier versions")
+    provenance.write_text(json.dumps(json.loads(kept) | {"revisions": ["0.0+first", "0.0+last"]}))
+    before = contents(tmp_path / "s")
+    for use in (read_matches, FolderStore, verify):
+        refusal(lambda use=use: use(tmp_path / "s"), "was written by revision 0.0+last", "again in a new folder")
+    assert contents(tmp_path / "s") == before
 
 
 def test_parts_of_any_number_are_read_and_followed(tmp_path):
@@ -202,4 +212,6 @@ def test_parts_of_any_number_are_read_and_followed(tmp_path):
     part.rename(part.with_name("1000000.parquet"))
     played = play(tmp_path / "s", "random", "greedy", deals=5)
     assert sorted(path.name for path in (tmp_path / "s" / "rows").iterdir()) == ["1000000.parquet", "1000001.parquet"]
-    assert digest(read_matches(tmp_path / "s")) == digest(played) == digest(run([Cell(TINY, ("random", "greedy"), 5)]))
+    assert (
+        digest(read_matches(tmp_path / "s")) == digest(played) == digest(run([Lineup(TINY, ("random", "greedy"), 5)]))
+    )

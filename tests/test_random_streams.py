@@ -19,7 +19,7 @@ from bombay_env import Game, Rules, streams
 from bombay_training import variants
 from bombay_training.learners.best_response import BestResponseRun, BestResponseSettings
 from bombay_training.learners.zero import ZeroRun, ZeroSettings
-from bombay_training.matches.cells import Cell, Seating
+from bombay_training.matches.lineup import Lineup, Seating
 from bombay_training.matches.run import run
 from bombay_training.matches.store import Store
 from bombay_training.play.session import Session
@@ -199,13 +199,13 @@ def test_every_decision_of_every_game_of_a_match_has_its_own_randomness(seating)
     game, parts = Game(Rules(4, sets=1, turns_per_set=1, actions_per_turn=2)), {}
     for how in ((5, (), None), (5, (), 1), (6, (), None), (5, ("play",), None)):
         spy, (seed, redraw, chunk) = Heard(), how
-        cell = Cell(game, (spy,) * 4, 3, seed, seating, redraw=redraw, chunk_games=chunk)
-        run([cell])
+        lineup = Lineup(game, (spy,) * 4, 3, seed, seating, redraw=redraw, chunk_games=chunk)
+        run([lineup])
         parts[how] = [
-            *spy.own(cell.num_games),
-            *([] if redraw else np.unique(cell.rows(np.arange(cell.num_games))["deal"]).tolist()),
+            *spy.own(lineup.num_games),
+            *([] if redraw else np.unique(lineup.rows(np.arange(lineup.num_games))["deal"]).tolist()),
         ]
-        assert len(spy.keys) >= 4 * cell.num_games
+        assert len(spy.keys) >= 4 * lineup.num_games
     assert sorted(parts.pop((5, (), 1))) == sorted(parts[5, (), None])
     assert_disjoint(parts.values())
 
@@ -213,7 +213,7 @@ def test_every_decision_of_every_game_of_a_match_has_its_own_randomness(seating)
 def test_successive_parts_of_a_match_share_no_deal_and_no_randomness():
     game, agents, parts, store = Game(Rules(3, sets=1, turns_per_set=2)), [Listener("a"), Listener("b")], [], Store()
     for deals in (2, 4, 6):
-        (match,) = run([Cell(game, (*agents, REST), deals, seed=5, chunk_games=3)], store)
+        (match,) = run([Lineup(game, (*agents, REST), deals, seed=5, chunk_games=3)], store)
         heard = [agent.take() for agent in agents]
         drawn, seeds = (list(itertools.chain(*part)) for part in zip(*heard, strict=True))
         assert not repeated(drawn)
@@ -273,7 +273,7 @@ def heard(door, agents):
 
 def in_a_match(door, redraw):
     agents = (Listener("a"), Listener("b"))
-    (match,) = run([Cell(TINY_GAME, agents, 6, seed=SEED, redraw=redraw)])
+    (match,) = run([Lineup(TINY_GAME, agents, 6, seed=SEED, redraw=redraw)])
     yield f"{door}: deals", [] if redraw else match.deal.tolist()
     yield from heard(door, agents)
 

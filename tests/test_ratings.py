@@ -11,7 +11,7 @@ from scipy import sparse, special, stats
 from bombay_agents import make
 from bombay_env import Game, Rules
 from bombay_training.evaluation.ratings import League, Model, check_cells, fit, league_of, log_likelihood, rate
-from bombay_training.matches.cells import Cell, Seating
+from bombay_training.matches.lineup import Lineup, Seating
 from bombay_training.matches.play import lost_share
 from bombay_training.matches.run import run
 from bombay_training.matches.statistics import FaultCount, unrated_note
@@ -456,7 +456,7 @@ def test_the_command_rates_the_agents_of_a_store(tmp_path, monkeypatch, capfd):
         ("random", "random-turn", "random-turn"),
     ]
     with FolderStore(tmp_path / "s") as store:
-        run([Cell(game, lineup, 12, seed=3) for lineup in lineups], store)
+        run([Lineup(game, lineup, 12, seed=3) for lineup in lineups], store)
     bombay = in_this_process(tmp_path, monkeypatch, capfd)
     for model in ("wins", "orders"):
         done = bombay("ratings", "s", "--model", model, "--json")
@@ -495,7 +495,7 @@ def test_equal_agents_beside_different_neighbours_are_told_apart_in_one_league_o
     """400 leagues of real games. It matters who sits next to whom, so a line-up that is only rotated tells the twins apart."""
     leagues, deals = 400, 60 // (1 if seating is Seating.ROTATE else n)
     lineup = ("planner-v1", "test_ratings:Twin", *["greedy"] * (n - 2))
-    (match,) = run([Cell(Game(Rules(n)), lineup, leagues * deals, 20468, seating)])
+    (match,) = run([Lineup(Game(Rules(n)), lineup, leagues * deals, 20468, seating)])
     apart = 0
     for games in np.split(np.arange(match.num_games), leagues):
         difference = rate([match.take(games)], resamples=2).difference(*match.agents[:2])

@@ -8,8 +8,8 @@ import numba
 import pytest
 
 from bombay_env import Game, Rules
-from bombay_training.matches.cells import Cell, Seating
 from bombay_training.matches.engines.ray import RayEngine
+from bombay_training.matches.lineup import Lineup, Seating
 from bombay_training.matches.run import run
 from bombay_training.matches.store import digest
 
@@ -23,10 +23,10 @@ TINY = Game(Rules(3, sets=1, turns_per_set=2))
 
 
 def test_a_cluster_plays_what_this_process_plays():
-    cells = [
-        Cell(TINY, ("random", "greedy", "random-turn"), 40, 5, chunk_games=20),
-        Cell(TINY, ("greedy", "random", "random"), 30, 5, Seating.ROTATE, "1vrest", accounts=True),
-        Cell(TINY, ("random", "helpers.failing_agents:Raises", "greedy"), 5, 5),
+    lineups = [
+        Lineup(TINY, ("random", "greedy", "random-turn"), 40, 5, chunk_games=20),
+        Lineup(TINY, ("greedy", "random", "random"), 30, 5, Seating.ROTATE, "1vrest", accounts=True),
+        Lineup(TINY, ("random", "helpers.failing_agents:Raises", "greedy"), 5, 5),
     ]
     games, killed = [], []
 
@@ -37,9 +37,9 @@ def test_a_cluster_plays_what_this_process_plays():
             os.kill(killed[0], signal.SIGKILL)
 
     with RayEngine(processes=2) as engine:
-        found = run(cells, engine=engine, progress=count)
-    assert sum(games) == sum(cell.num_games for cell in cells)
-    assert digest(found) == digest(run(cells))
+        found = run(lineups, engine=engine, progress=count)
+    assert sum(games) == sum(lineup.num_games for lineup in lineups)
+    assert digest(found) == digest(run(lineups))
     assert killed
 
 

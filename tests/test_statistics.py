@@ -13,8 +13,8 @@ from rich.console import Console
 from bombay_agents.random import RandomAgent
 from bombay_env import Game, Rules
 from bombay_training.evaluation.arena import one_vs_rest, run_blocks
-from bombay_training.matches.cells import Seating
 from bombay_training.matches.intervals import Estimate, Moments, share_bounds
+from bombay_training.matches.lineup import Seating
 from bombay_training.matches.statistics import (
     design_effect,
     final_with_interval,
@@ -108,7 +108,7 @@ def test_a_match_as_json_and_as_a_table():
         assert table.row_count == rows
         text = shown(table, 200)
         assert f"{share.mean:.3f} [{share.low:.3f}, {share.high:.3f}]" in text
-        assert ("line-up" in text, "first, 2 × random" in text) == (everyone, everyone)
+        assert ("lineup" in text, "first, 2 × random" in text) == (everyone, everyone)
         assert ("against" in text, "│ 2 × random" in text) == (not everyone, not everyone)
 
 

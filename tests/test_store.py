@@ -14,12 +14,12 @@ import pytest
 
 from bombay_env import Game, Rules
 from bombay_training.matches import store as stores
-from bombay_training.matches.cells import Cell, Seating
 from bombay_training.matches.engines.local import WorkerPool
+from bombay_training.matches.lineup import Lineup, Seating
 from bombay_training.matches.run import run
-from bombay_training.matches.spec import Study, read_toml
-from bombay_training.matches.spec import cells as cells_of
 from bombay_training.matches.store import FolderStore, Store, digest, read_matches
+from bombay_training.matches.study import Study, read_toml
+from bombay_training.matches.study import lineups as lineups_of
 from bombay_training.matches.table import ACCOUNTS
 from helpers.failing_agents import First
 from helpers.matches import edited
@@ -32,20 +32,20 @@ TINY = Game(Rules(3, sets=1, turns_per_set=2))  # a short game
 needs_jit = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="hundreds of games take minutes with the compiler off")
 
 
-def cells(deals=7):
+def lineups(deals=7):
     """Line-ups of several kinds: agents that draw, one that fails, accounts, another board."""
     failing, own = "helpers.failing_agents:Raises", Game(Rules(2, sets=1, turns_per_set=1), random_board(3))
     return [
-        Cell(TINY, ("random", "greedy", "random-turn"), deals, 5),
-        Cell(TINY, ("greedy", "random", "random"), deals, 5, Seating.ROTATE, "1vrest", accounts=True, chunk_games=4),
-        Cell(TINY, ("random", failing, "greedy"), deals, 5, Seating.FIXED),
-        Cell(own, ("random", "greedy"), deals, 5),
+        Lineup(TINY, ("random", "greedy", "random-turn"), deals, 5),
+        Lineup(TINY, ("greedy", "random", "random"), deals, 5, Seating.ROTATE, "1vrest", accounts=True, chunk_games=4),
+        Lineup(TINY, ("random", failing, "greedy"), deals, 5, Seating.FIXED),
+        Lineup(own, ("random", "greedy"), deals, 5),
     ]
 
 
 def same(one, other):
     """Check that two matches are equal in all that a store keeps, times included."""
-    assert one.cell.identity == other.cell.identity
+    assert one.plan.identity == other.plan.identity
     assert one.rows.dtype == other.rows.dtype
     assert (one.rows == other.rows).all()
     assert one.faults == other.faults
@@ -53,20 +53,20 @@ def same(one, other):
 
 def test_what_is_read_is_what_was_written(tmp_path):
     with FolderStore(tmp_path / "s", "seed = 5") as store:
-        written = run(cells(), store)
+        written = run(lineups(), store)
     read = read_matches(tmp_path / "s")
     for one, other in zip(written, read, strict=True):
         same(one, other)
-    assert digest(read) == digest(reversed(written)) == digest(run(cells()))
+    assert digest(read) == digest(reversed(written)) == digest(run(lineups()))
     assert (tmp_path / "s" / "study.toml").read_text() == "seed = 5"
     with FolderStore(tmp_path / "s") as store:  # and what is there is not played again
-        for one, other in zip(run(cells(), store), written, strict=True):
+        for one, other in zip(run(lineups(), store), written, strict=True):
             same(one, other)
 
 
 def test_rows_hold_what_the_data_dictionary_says(tmp_path):
     with FolderStore(tmp_path / "s") as store:
-        matches = run(cells(), store)
+        matches = run(lineups(), store)
     table = parquet.read_table(tmp_path / "s" / "rows")
     assert table.column_names == list(stores.FILE_COLUMNS)
     for name, (kind, _) in stores.FILE_COLUMNS.items():
@@ -77,11 +77,11 @@ def test_rows_hold_what_the_data_dictionary_says(tmp_path):
         assert str(table.schema.field(name).type) == ("string" if name == "agent" else found)
     rows = table.to_pylist()
     assert len(rows) == sum(match.final.size for match in matches)
-    json_cells = json.loads((tmp_path / "s" / "cells.json").read_text())
+    json_lineups = json.loads((tmp_path / "s" / "lineups.json").read_text())
     for row in rows:
-        game = [other for other in rows if (other["cell"], other["game"]) == (row["cell"], row["game"])]
-        assert row["agent"] in json_cells[row["cell"]]["lineup"]
-        assert (row["rupees"] is None) == (json_cells[row["cell"]]["accounts"] is False)
+        game = [other for other in rows if (other["lineup"], other["game"]) == (row["lineup"], row["game"])]
+        assert row["agent"] in json_lineups[row["lineup"]]["lineup"]
+        assert (row["rupees"] is None) == (json_lineups[row["lineup"]]["accounts"] is False)
         assert row["rupees"] is None or sum(row["rupees"]) == row["final"]
         assert row["decisions"] >= row["turns"] >= 0 <= row["seconds"]
         faulty = any(other["fault"] for other in game)
@@ -95,18 +95,18 @@ def test_rows_hold_what_the_data_dictionary_says(tmp_path):
 
 def test_more_deals_continue_a_study_as_if_it_had_been_played_at_once(tmp_path):
     with FolderStore(tmp_path / "s") as store:
-        run(cells(3), store)
+        run(lineups(3), store)
     with FolderStore(tmp_path / "s") as store:
-        known = sum(store.known(cell).sum() for cell in cells(9))
-        assert known == sum(cell.num_games for cell in cells(3))
-        continued = run(cells(9), store)
-    assert digest(continued) == digest(run(cells(9))) == digest(read_matches(tmp_path / "s"))
+        known = sum(store.known(lineup).sum() for lineup in lineups(9))
+        assert known == sum(lineup.num_games for lineup in lineups(3))
+        continued = run(lineups(9), store)
+    assert digest(continued) == digest(run(lineups(9))) == digest(read_matches(tmp_path / "s"))
     rows = parquet.read_table(tmp_path / "s" / "rows").to_pylist()
-    assert len({(row["cell"], row["game"], row["seat"]) for row in rows}) == len(rows)
+    assert len({(row["lineup"], row["game"], row["seat"]) for row in rows}) == len(rows)
 
 
 def test_the_digest_changes_with_every_kind_of_result():
-    (match,) = run([Cell(TINY, ("random", "greedy", "random"), 2, 5)])
+    (match,) = run([Lineup(TINY, ("random", "greedy", "random"), 2, 5)])
     found = {digest([match])}
     for field in ("final", "win_share", "place", "clients", "deal", "seating", "seats"):
         changed = getattr(match, field).copy()
@@ -118,7 +118,7 @@ def test_the_digest_changes_with_every_kind_of_result():
 
 def test_the_digest_is_the_same_with_several_workers(tmp_path):
     with FolderStore(tmp_path / "s") as store, WorkerPool(2) as pool:
-        assert digest(run(cells(), store, pool)) == digest(run(cells()))
+        assert digest(run(lineups(), store, pool)) == digest(run(lineups()))
 
 
 def test_a_second_process_is_refused_while_one_writes(tmp_path):
@@ -144,12 +144,12 @@ def test_folders_of_something_else_are_refused_and_left_alone(tmp_path):
 def test_what_a_kill_leaves_is_swept_when_the_folder_is_opened(tmp_path):
     folder = tmp_path / "s"
     with FolderStore(folder) as store:
-        wanted = digest(run(cells(), store))
+        wanted = digest(run(lineups(), store))
     (folder / "rows" / ".bombay-0123456789abcdef.tmp").write_bytes(b"half a part")
     with FolderStore(folder) as store:
-        assert digest(run(cells(), store)) == wanted
+        assert digest(run(lineups(), store)) == wanted
     assert {path.name for path in folder.rglob("*") if path.is_file()} == {
-        "cells.json",
+        "lineups.json",
         "provenance.json",
         "000001.parquet",
         ".lock",
@@ -159,11 +159,14 @@ def test_what_a_kill_leaves_is_swept_when_the_folder_is_opened(tmp_path):
 def test_damaged_stores_are_refused_in_one_line(tmp_path):
     folder = tmp_path / "s"
     with FolderStore(folder) as store:
-        run(cells(), store)
+        run(lineups(), store)
     part = folder / "rows" / "000001.parquet"
     table = parquet.read_table(part)
     for damaged, message in (
         (table.drop_columns(["final"]), "its rows lack final"),
+        (table.drop_columns(["turns"]), "its rows lack turns"),
+        (table.drop_columns(["fault"]), "its rows lack fault"),
+        (table.drop_columns(["uses"]), "its rows lack accounts"),
         (table.set_column(3, "deal", [[1] * len(table)]), "other deals or seats"),
         (table.set_column(6, "agent", [["random"] * len(table)]), "other deals or seats"),
     ):
@@ -171,14 +174,14 @@ def test_damaged_stores_are_refused_in_one_line(tmp_path):
         refusal(lambda: read_matches(folder), message)
     part.write_bytes(b"PAR1")
     refusal(lambda: read_matches(folder), "cannot be read")
-    (folder / "cells.json").write_text('{"x": {}}')
+    (folder / "lineups.json").write_text('{"x": {}}')
     refusal(lambda: read_matches(folder), "rules is missing")
 
 
 def test_a_reason_that_no_file_takes_is_written_with_escapes(tmp_path):
-    cell = Cell(TINY, ("test_store:Surrogate", "random", "random"), 1)
+    lineup = Lineup(TINY, ("test_store:Surrogate", "random", "random"), 1)
     with FolderStore(tmp_path / "s") as store:
-        (match,) = run([cell], store)
+        (match,) = run([lineup], store)
     assert "\\udc80" in match.faults[0].reason
     assert read_matches(tmp_path / "s")[0].faults == match.faults
 
@@ -194,15 +197,15 @@ def test_a_study_keeps_the_larger_number_of_deals_of_a_line_up(tmp_path):
         text + '[[lineups]]\nagent = ["random", "greedy"]\nagainst = ["greedy", "random"]\ndeals = 5\n'
     )
     study, _ = read_toml(Study, tmp_path / "s.toml")
-    assert [cell.deals for cell in cells_of(study, tmp_path)] == [5] * 4
+    assert [lineup.deals for lineup in lineups_of(study, tmp_path)] == [5] * 4
 
 
 def test_agents_that_are_objects_play_into_memory():
     agent = First("mine")
-    cell = Cell(TINY, (agent, "random", "random"), 2)
-    assert run([cell], Store())[0].agents == ("mine", "random")
+    lineup = Lineup(TINY, (agent, "random", "random"), 2)
+    assert run([lineup], Store())[0].agents == ("mine", "random")
     with WorkerPool(1) as pool:
-        refusal(lambda: run([cell], engine=pool), "'mine' is an object")
+        refusal(lambda: run([lineup], engine=pool), "'mine' is an object")
 
 
 # --- killed runs ---
@@ -234,7 +237,7 @@ def test_killed_at_random_moments_and_continued_a_study_has_the_same_digest(mome
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     options = {"cwd": tmp_path, "env": environment, "text": True}
     study, _ = read_toml(Study, tmp_path / "study.toml")
-    whole = digest(run(cells_of(study, tmp_path)))
+    whole = digest(run(lineups_of(study, tmp_path)))
     rng, seconds = random.Random(moments), 4.0
     for moment in range(moments):
         with subprocess.Popen(command(tmp_path, "--processes", str(1 + moment % 3)), **options, **PIPES) as process:

@@ -46,7 +46,7 @@ SHARED = {
     "EPISODE": ["batch.start_next", "common.episode_seed", "opponents.deal"],
     "POLICY": ["batch.choose_uniform", "batch.rollout_with", "batch.collect_uniform"],
     "TREE_RESTOCKS": ["python_tree._after", "tree.child_of"],
-    "REDRAWN_GAMES": ["cells.keys", "play.__init__"],
+    "REDRAWN_GAMES": ["lineup.keys", "play.__init__"],
 }
 
 

@@ -12,7 +12,7 @@ from bombay_env import streams
 from bombay_env.chance import lane_words
 from bombay_training.learners import track as tracks
 from bombay_training.learners.runs import run as runs
-from bombay_training.learners.track import Snapshots, Track, area, cells, check_agents, entry, score
+from bombay_training.learners.track import Snapshots, Track, area, check_agents, entry, lineups, score
 from bombay_training.matches.run import run
 from helpers.command import in_this_process, without_workers
 from helpers.matches import edited
@@ -46,8 +46,8 @@ def test_a_run_by_the_clock_is_scored_at_its_end(tmp_path):
 @functools.cache
 def played():
     """A match for each opponent and number of players."""
-    lineups = [(cell, ("random",) * cell.game.num_players) for cell in cells({1: "random"}, games=1)]
-    return run([dataclasses.replace(cell, lineup=lineup) for cell, lineup in lineups])
+    random = [(plan, ("random",) * plan.game.num_players) for plan in lineups({1: "random"}, games=1)]
+    return run([dataclasses.replace(plan, agents=agents) for plan, agents in random])
 
 
 def made(share_of):
@@ -76,15 +76,15 @@ def test_the_score_is_zero_at_par_and_one_for_winning_everything():
 
 def test_every_agent_meets_every_opponent_on_the_same_deals_in_every_seat():
     """The deals are those of the arena with the track's own seed; no other evaluation or league has it."""
-    played = cells({1: "a", 2: "b"}, games=60)
-    assert {(cell.lineup[0], len(cell.lineup), *set(cell.lineup[1:])) for cell in played} == {
+    played = lineups({1: "a", 2: "b"}, games=60)
+    assert {(lineup.agents[0], len(lineup.agents), *set(lineup.agents[1:])) for lineup in played} == {
         (agent, players, opponent) for agent in "ab" for players in (2, 3, 4, 5) for opponent in tracks.OPPONENTS
     }
     said = lane_words(np.full(60, 7001, np.uint64), streams.DEALS, np.arange(60, dtype=np.uint64)).tolist()
-    for cell in played:
-        rows = cell.rows(np.arange(60))
+    for lineup in played:
+        rows = lineup.rows(np.arange(60))
         assert rows["deal"][:, 0].tolist() == said
-        assert np.bincount(np.argmin(rows["agent"], axis=1), minlength=len(cell.lineup)).min() >= 5
+        assert np.bincount(np.argmin(rows["agent"], axis=1), minlength=len(lineup.agents)).min() >= 5
     assert runs.DEALS != tracks.SEED == 7001
 
 

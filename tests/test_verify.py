@@ -7,7 +7,7 @@ import pytest
 
 from bombay_env import Game, Rules
 from bombay_training.evaluation.verify import _sample, verify
-from bombay_training.matches.cells import Cell, Seating
+from bombay_training.matches.lineup import Lineup, Seating
 from bombay_training.matches.published import LEAGUE
 from bombay_training.matches.run import run
 from bombay_training.matches.store import PROVENANCE, FolderStore
@@ -39,7 +39,7 @@ def folder(tmp_path):
     lineups = [("random", "greedy", "random-turn"), ("greedy", "helpers.failing_agents:Raises", "random")]
     lineups += [("test_verify:Draws", "random", "random")]
     with FolderStore(tmp_path / "s") as store:
-        run([Cell(TINY, lineup, 20, 3, Seating.ROTATE, chunk_games=None) for lineup in lineups], store)
+        run([Lineup(TINY, lineup, 20, 3, Seating.ROTATE, chunk_games=None) for lineup in lineups], store)
     return tmp_path / "s"
 
 
@@ -81,7 +81,7 @@ def test_a_store_without_games_is_refused(folder):
 
 def test_agents_that_think_by_the_clock_are_left_out(tmp_path):
     with FolderStore(tmp_path / "s") as store:
-        run([Cell(TINY, ("flat-mc:ms=1", "random", "random"), 1), Cell(TINY, ("random",) * 3, 1)], store)
+        run([Lineup(TINY, ("flat-mc:ms=1", "random", "random"), 1), Lineup(TINY, ("random",) * 3, 1)], store)
     found = verify(tmp_path / "s")
     assert (found.games, found.left_out, found.differences) == (3, ["flat-mc:ms=1"], [])
 

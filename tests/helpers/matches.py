@@ -4,8 +4,8 @@ import dataclasses
 
 import numpy as np
 
-from bombay_training.matches.cells import Cell
-from bombay_training.matches.results import Match
+from bombay_training.matches.lineup import Lineup
+from bombay_training.matches.match import Match
 from bombay_training.matches.table import blank_rows
 
 
@@ -16,7 +16,7 @@ def made_match(game, lineup, seats, block, faults=(), **columns):
     """
     rows = blank_rows(*np.shape(seats), accounts=False)
     rows["seat"], rows["game"] = np.arange(rows.shape[1]), np.arange(len(rows))[:, None]
-    match = Match(Cell(game, tuple(lineup), 1 + int(np.max(block))), rows)
+    match = Match(Lineup(game, tuple(lineup), 1 + int(np.max(block))), rows)
     return edited(match, faults=faults, seats=seats, block=block, **columns)
 
 
@@ -30,6 +30,6 @@ def edited(match, faults=None, lineup=None, format=None, **columns):
         for lost in faults:
             index = int(np.flatnonzero(rows["game"][:, 0] == lost.game)[0])
             rows["action"][index, lost.seat], rows["fault"][index, lost.seat] = lost.action, lost.reason
-    given = {"lineup": lineup, "format": format}
-    cell = dataclasses.replace(match.cell, **{name: value for name, value in given.items() if value is not None})
-    return Match(cell, rows)
+    given = {"agents": lineup, "format": format}
+    plan = dataclasses.replace(match.plan, **{name: value for name, value in given.items() if value is not None})
+    return Match(plan, rows)

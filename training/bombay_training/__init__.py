@@ -8,9 +8,9 @@ from typing import Any, Final
 
 _WHERE: Final = {
     "BombayVecEnv": "learners.ppo.vec_env:BombayVecEnv",
-    "Cell": "matches.cells:Cell",
     "Estimate": "matches.intervals:Estimate",
-    "Match": "matches.results:Match",
+    "Lineup": "matches.lineup:Lineup",
+    "Match": "matches.match:Match",
     "Progress": "learners.runs:Progress",
     "SeatRolloutBuffer": "learners.ppo.seat_buffer:SeatRolloutBuffer",
     "WorkerPool": "matches.engines.local:WorkerPool",

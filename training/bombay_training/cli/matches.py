@@ -19,12 +19,12 @@ from bombay_training.evaluation import audit as audits
 from bombay_training.evaluation import gate as gates
 from bombay_training.evaluation import verify as verifying
 from bombay_training.matches import statistics
-from bombay_training.matches.cells import Cell, Seating
 from bombay_training.matches.engines.local import WorkerPool
+from bombay_training.matches.lineup import Lineup, Seating
 from bombay_training.matches.published import LEAGUE
-from bombay_training.matches.spec import Study, read_toml, selections
-from bombay_training.matches.spec import cells as cells_of
 from bombay_training.matches.store import digest
+from bombay_training.matches.study import Study, read_toml, selections
+from bombay_training.matches.study import lineups as lineups_of
 from bombay_training.rich_tables import cell, new_table
 
 # --- bombay arena and bombay run ---
@@ -71,10 +71,10 @@ def arena(
     games = games_of(players, rules, board)
     agents, against = ([canonical(spec) for spec in specs] for specs in (agents, against or []))
     _check(agents, games, chosen, players, against)
-    cells = [
-        Cell(
+    lineups = [
+        Lineup(
             game,
-            lineup,
+            seats,
             blocks,
             seed,
             Seating.PAIRS if kind == "2v2" else Seating(seating),
@@ -82,10 +82,10 @@ def arena(
             records=bool(records),
         )
         for game in games
-        for kind, lineup in _lineups(agents, game.num_players, chosen, against)
+        for kind, seats in _with_formats(agents, game.num_players, chosen, against)
     ]
     with playing.open_store(out) as store, playing.open_engine(processes=processes, turn_limit=turn_limit) as engine:
-        played = playing.play(cells, store, engine, board)
+        played = playing.play(lineups, store, engine, board)
     data = _data("arena", played, records=str(records) if records else None)
     groups = {kind: [match for match in played.matches if match.format == kind] for kind in TITLES}
     tables = [
@@ -113,10 +113,10 @@ def _check(agents: list[str], games: list[Game], chosen: Format | None, players:
         raise ValueError(f"--format 2v2 is for 4 players; --players is {players}")
 
 
-def _lineups(
+def _with_formats(
     agents: list[str], num_players: int, chosen: Format | None, against: list[str]
 ) -> Iterator[tuple[Format, tuple[str, ...]]]:
-    """The line-ups for one number of players."""
+    """The format and the agents of each line-up for one number of players."""
     if chosen in (None, "1vrest"):
         for one, other in itertools.product(agents, against) if against else itertools.permutations(agents, 2):
             yield "1vrest", (one, *[other] * (num_players - 1))
@@ -124,8 +124,8 @@ def _lineups(
         for one, other in itertools.combinations(agents, 2):
             yield "2v2", (one, one, other, other)
     if chosen == "mixed" or (chosen is None and not against and min(len(agents), num_players) > 2):
-        for lineup in selections(agents, num_players):
-            yield "mixed", lineup
+        for selected in selections(agents, num_players):
+            yield "mixed", selected
 
 
 STUDY_DEALS = "Deals of every line-up, in place of those that the study says."
@@ -133,7 +133,7 @@ STUDY_DEALS = "Deals of every line-up, in place of those that the study says."
 
 @command
 def run(
-    spec: Annotated[Path, typer.Argument(help="The study: a TOML file.", metavar="SPEC")],
+    file: Annotated[Path, typer.Argument(help="The study: a TOML file.", metavar="STUDY")],
     deals: Annotated[int | None, options.count(STUDY_DEALS)] = None,
     processes: options.Processes = None,
     turn_limit: options.TurnLimit = None,
@@ -146,17 +146,17 @@ def run(
     With --out, every finished game is kept: a study that was stopped goes on where it was, and more deals continue it. The digest
     at the end is of all results; it is the same wherever the study is played.
     """
-    study, text = read_toml(Study, spec)
-    folder = spec.absolute().parent
-    cells = cells_of(study, folder, deals)
+    study, text = read_toml(Study, file)
+    folder = file.absolute().parent
+    lineups = lineups_of(study, folder, deals)
     board = folder / study.board if study.board else None
     with (
         playing.open_store(out, text) as store,
         playing.open_engine(engine, address, processes, turn_limit) as players,
     ):
-        played = playing.play(cells, store, players, board)
-    data = _data("run", played, study=str(spec), digest=digest(played.matches))
-    table = statistics.results_table(played.matches, str(spec), output.out.width)
+        played = playing.play(lineups, store, players, board)
+    data = _data("run", played, study=str(file), digest=digest(played.matches))
+    table = statistics.results_table(played.matches, str(file), output.out.width)
     return Result(data, [table], [f"digest {data['digest']}"], played.faults, then=played.end_if_stopped)
 
 

@@ -1,4 +1,4 @@
-"""What the commands that play matches share: they compile what agents need, and play cells into a store."""
+"""What the commands that play matches share: they compile what agents need, and play line-ups into a store."""
 
 import contextlib
 from collections.abc import Iterable, Sequence
@@ -12,10 +12,10 @@ from bombay_env.jit import kernels
 from bombay_training import warm_up as warm_ups
 from bombay_training.cli import options, output
 from bombay_training.cli.runner import Result, UserError, command, user_input
-from bombay_training.matches.cells import Cell
 from bombay_training.matches.engines.local import WorkerPool
 from bombay_training.matches.engines.ray import RayEngine
-from bombay_training.matches.results import Match
+from bombay_training.matches.lineup import Lineup
+from bombay_training.matches.match import Match
 from bombay_training.matches.run import Engine, check, run
 from bombay_training.matches.store import FolderStore, Store
 from bombay_training.matches.table import LostGame
@@ -55,16 +55,16 @@ def prepare_agents(specs: Iterable[str], board: Path | None = None) -> None:
     prepare(warm_ups.jobs_of_agents(specs, board))
 
 
-def players_of(cells: Sequence[Cell]) -> list[str]:
+def players_of(lineups: Sequence[Lineup]) -> list[str]:
     """The specs of all players, each once."""
-    return list(dict.fromkeys(str(player) for cell in cells for player in cell.players))
+    return list(dict.fromkeys(str(player) for lineup in lineups for player in lineup.players))
 
 
 # --- playing ---
 
 
 class Played(NamedTuple):
-    """The complete deals of each cell, and what ended the play early."""
+    """The complete deals of each line-up, and what ended the play early."""
 
     matches: list[Match]
     ended: KeyboardInterrupt | UserError | None
@@ -99,7 +99,7 @@ def open_engine(
 
 
 def play(
-    cells: Sequence[Cell], store: Store, engine: Engine, board: Path | None = None, title: str = "games"
+    lineups: Sequence[Lineup], store: Store, engine: Engine, board: Path | None = None, title: str = "games"
 ) -> Played:
     """Compile what the players need, and play what the store does not have.
 
@@ -108,18 +108,18 @@ def play(
     Raises:
         ValueError: an agent cannot play, or the store has games that were played with something else.
     """
-    prepare_agents(players_of(cells), board)
-    check(cells, store, engine)
-    ended, total = None, sum(cell.num_games for cell in cells)
+    prepare_agents(players_of(lineups), board)
+    check(lineups, store, engine)
+    ended, total = None, sum(lineup.num_games for lineup in lineups)
     with output.progress_bar(title, total) as advance:
-        advance(sum(int(store.known(cell).sum()) for cell in cells))
+        advance(sum(int(store.known(lineup).sum()) for lineup in lineups))
         try:
             with user_input():
-                run(cells, store, engine, advance)
+                run(lineups, store, engine, advance)
                 store.flush()
         except (KeyboardInterrupt, UserError) as error:
             ended = error
-    matches = [match for cell in cells if (match := store.match(cell))]
+    matches = [match for lineup in lineups if (match := store.match(lineup))]
     played = Played(matches, ended)
     if ended is not None:
         output.note(f"stopped: {sum(match.num_games for match in matches):,} of {total:,} games count")

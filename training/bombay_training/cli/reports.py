@@ -26,8 +26,8 @@ from bombay_training.cli.runner import Result, command
 from bombay_training.evaluation.audit import audit_in_process
 from bombay_training.learners.best_response import settings_for
 from bombay_training.matches import provenance, published, statistics
-from bombay_training.matches.cells import Cell
-from bombay_training.matches.results import Match
+from bombay_training.matches.lineup import Lineup
+from bombay_training.matches.match import Match
 from bombay_training.matches.store import read_matches
 from bombay_training.matches.table import LostGame
 from bombay_training.reports.balance import plan as plans
@@ -175,8 +175,8 @@ def card(
     if minutes is not None and len(agents) > 1:
         raise ValueError("--best-response is for a single agent")
     counts = player_counts(players)
-    cells = [cell for agent in agents for cell in cards.card_cells(study, league, agent, counts, deals)]
-    games = list(dict.fromkeys(cell.game for cell in cells))
+    lineups = [lineup for agent in agents for lineup in cards.card_lineups(study, league, agent, counts, deals)]
+    games = list(dict.fromkeys(lineup.game for lineup in lineups))
     if minutes is not None and any(game != Game(Rules.official(game.num_players)) for game in games):
         raise ValueError("--best-response is for the official rules on the packaged board, but the league has others")
     sizes = tuple(game.num_players for game in games)
@@ -187,11 +187,11 @@ def card(
     league_matches, audits = read_matches(league), {}
     output.note_changed(league)
     with playing.open_store(out) as store, playing.open_engine(processes=processes, turn_limit=turn_limit) as engine:
-        playing.prepare_agents(playing.players_of(cells))
+        playing.prepare_agents(playing.players_of(lineups))
         for agent in agents:
             with output.working(f"auditing {agent}"):
                 audits[agent] = audit_in_process(agent, games, states, seed=0)
-        played = playing.play(cells, store, engine)
+        played = playing.play(lineups, store, engine)
     played.end_if_stopped()
     data = {"command": "card", **cards.card_data(agents, league_matches, played.matches, audits, study.anchors)}
     output.report_faults([fault for fault in played.faults if fault.name in agents])
@@ -291,8 +291,8 @@ def balance(
     faults = list[LostGame]()
     with playing.open_store(out) as store, playing.open_engine(engine, address, processes) as made:
 
-        def play(part: str, cells: Sequence[Cell]) -> list[Match]:
-            played = playing.play(cells, store, made, board, f"{part}: games")
+        def play(part: str, lineups: Sequence[Lineup]) -> list[Match]:
+            played = playing.play(lineups, store, made, board, f"{part}: games")
             played.end_if_stopped()
             faults.extend(played.faults)
             return played.matches

@@ -1,4 +1,4 @@
-"""The arena: matches between agents, from Python. `bombay arena` and studies play the same cells (`matches/cells.py`).
+"""The arena: matches between agents, from Python. `bombay arena` and studies play the same line-ups (`matches/lineup.py`).
 
 A block is one deal in which every agent has every seat, so that lucky deals and good seats favour no agent. Deals depend on
 the match's seed and the block's number alone: every line-up plays the same deals. `matches/statistics.py` turns a match into
@@ -10,10 +10,10 @@ from typing import Any
 
 from bombay_env import Game
 from bombay_env.record import Record
-from bombay_training.matches.cells import Cell, Player, Seating
-from bombay_training.matches.results import Match
+from bombay_training.matches.lineup import Lineup, Player, Seating
+from bombay_training.matches.match import Match
 from bombay_training.matches.run import Engine, run
-from bombay_training.matches.spec import selections
+from bombay_training.matches.study import selections
 
 
 def one_vs_rest(game: Game, focal: Player, rest: Player, blocks: int, seed: int = 0, **options: Any) -> Match:
@@ -52,18 +52,19 @@ def run_blocks(
     """Play a line-up on `blocks` deals, each in every order of the seating.
 
     Args:
-        game, lineup, seed: as those of `Cell`.
+        game, seed: as those of `Lineup`.
+        lineup: its agents.
         blocks: number of deals.
         progress: called with the number of games played since the last call.
         records: receives the record of every game, in order.
         pool: plays the games in its processes, if all agents are specs; None for this process.
-        options: `seating`, `format` and `chunk_games` of `Cell`.
+        options: `seating`, `format` and `chunk_games` of `Lineup`.
 
     Raises:
-        ValueError: as `Cell` and `run`.
+        ValueError: as `Lineup` and `run`.
     """
-    cell = Cell(game, tuple(lineup), blocks, seed, records=records is not None, **options)
-    (match,) = run([cell], engine=pool, progress=progress)
+    plan = Lineup(game, tuple(lineup), blocks, seed, records=records is not None, **options)
+    (match,) = run([plan], engine=pool, progress=progress)
     if records is not None:
         records += match.records
     return match

@@ -11,17 +11,19 @@ from typing import Any, Final
 from bombay_env.registry import knowledge
 from bombay_training.evaluation.audit import AuditReport
 from bombay_training.evaluation.ratings import Ratings, rate
-from bombay_training.matches.cells import Cell
-from bombay_training.matches.results import Match
-from bombay_training.matches.spec import Study, cells
+from bombay_training.matches.lineup import Lineup
+from bombay_training.matches.match import Match
 from bombay_training.matches.statistics import FaultCount, fault_note
+from bombay_training.matches.study import Study, lineups
 from bombay_training.rich_tables import format_ms, interval, markdown_table
 
 NEAR: Final = 2  # ranks above and below, with which an agent is compared
 BETTER: Final = "P(better than)"
 
 
-def card_cells(league: Study, folder: Path, agent: str, counts: Sequence[int], deals: int | None = None) -> list[Cell]:
+def card_lineups(
+    league: Study, folder: Path, agent: str, counts: Sequence[int], deals: int | None = None
+) -> list[Lineup]:
     """What an agent plays for its card: the line-ups of the league that have `among`, with this agent in place of `agent`.
 
     Line-ups in which it is already one of `among` are left out.
@@ -47,7 +49,7 @@ def card_cells(league: Study, folder: Path, agent: str, counts: Sequence[int], d
         if (mine := [count for count in group.players or league.players if count in counts])
     ]
     alone = [league.model_copy(update={"lineups": [group]}) for group in groups]
-    found = {cell.id: cell for study in alone for cell in cells(study, folder, deals)}
+    found = {lineup.id: lineup for study in alone for lineup in lineups(study, folder, deals)}
     if not found:
         raise ValueError(f"the league has no line-ups with anchors at {', '.join(map(str, counts))} players")
     return list(found.values())
@@ -65,7 +67,7 @@ def card_data(
     Args:
         agents: their specs.
         league: the matches of the league.
-        played: those of `card_cells` of all agents, complete.
+        played: those of `card_lineups` of all agents, complete.
         audits: whether each agent uses what players may not see.
         anchors: of the league; the mean of their ratings is 0.
     """

@@ -25,9 +25,9 @@ import numpy as np
 
 from bombay_agents import make
 from bombay_env import Game, checks
-from bombay_training.matches.cells import Cell, searches
 from bombay_training.matches.engines.local import WorkerPool
 from bombay_training.matches.intervals import CONFIDENCE, Estimate
+from bombay_training.matches.lineup import Lineup, searches
 from bombay_training.matches.run import run
 from bombay_training.matches.store import Store
 from bombay_training.matches.table import LostGame
@@ -204,14 +204,14 @@ def gate(
     """
     checks.whole_number(max_blocks, "max_blocks", 1, checks.MAX_COUNT)
     alone, players = any(searches(make(spec)) for spec in (new, old)), tuple(game.num_players for game in games)
-    cells = [
-        Cell(game, (new, *[old] * (n - 1)), 1, seed, format="1vrest", chunk_games=1 if alone else CHUNK_BLOCKS * n)
+    lineups = [
+        Lineup(game, (new, *[old] * (n - 1)), 1, seed, format="1vrest", chunk_games=1 if alone else CHUNK_BLOCKS * n)
         for game, n in zip(games, players, strict=True)
     ]
     store, blocks, decision = Store(), 0, None
     while decision is None and blocks < max_blocks:
         blocks = min(blocks + CHUNK_BLOCKS * (pool.count if pool else 1), max_blocks)
-        matches = run([dataclasses.replace(cell, deals=blocks) for cell in cells], store, pool, progress)
+        matches = run([dataclasses.replace(lineup, deals=blocks) for lineup in lineups], store, pool, progress)
         shares = np.array([match.of_agent(match.win_share) for match in matches])
         decision, used = bounds.decide(shares.mean(axis=0))
         # Keep whole chunks: they are the same for any number of processes.

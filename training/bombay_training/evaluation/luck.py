@@ -1,9 +1,9 @@
 """Luck: how much of the variance of a seat's result comes from the set-up, the restocks and the agents' own randomness.
 
-A result is a function f of three independent parts (`cells.PARTS`). Seven cells play the same deals: the plain one, and one for
-each proper subset of the parts, which draws that subset anew (`Cell.redraw`). Games of two cells share the parts that neither or
-both redraw, so the two results covary by what the shared parts explain. For a part k, and the other two parts i and j, with f_S
-for the results where S is redrawn:
+A result is a function f of three independent parts (`lineup.PARTS`). Seven line-ups of the same agents play the same deals: the
+plain one, and one for each proper subset of the parts, which draws that subset anew (`Lineup.redraw`). Games of two line-ups
+share the parts that neither or both redraw, so the two results covary by what the shared parts explain. For a part k, and the
+other two parts i and j, with f_S for the results where S is redrawn:
 
     first order   E[f_ij (f − f_k) + (f_i − f_ik)(f_j − f_jk)] / 3         what k explains alone
     total         E[(f − f_k)² + (f_i − f_ik)² + (f_j − f_jk)²] / 6        k alone and together with other parts
@@ -13,7 +13,7 @@ interaction. A part that changes no game has two zeros and intervals without a w
 
 Sources: I. M. Sobol, "Global sensitivity indices for nonlinear mathematical models and their Monte Carlo estimates", Mathematics
 and Computers in Simulation 55 (2001); A. Saltelli et al., "Variance based sensitivity analysis of model output", Computer Physics
-Communications 181 (2010). Here each estimate is the mean over the three pairs of cells that seven cells have for it.
+Communications 181 (2010). Here each estimate is the mean over the three pairs of line-ups that show it.
 """
 
 import dataclasses
@@ -24,12 +24,12 @@ from typing import Final
 
 import numpy as np
 
-from bombay_training.matches.cells import PARTS
 from bombay_training.matches.intervals import CONFIDENCE, Estimate, resampled
+from bombay_training.matches.lineup import PARTS
 
 Redraw = tuple[str, ...]  # parts, in the order of `PARTS`
 
-REDRAWS: Final[tuple[Redraw, ...]] = tuple(  # of the seven cells; the plain one first
+REDRAWS: Final[tuple[Redraw, ...]] = tuple(  # of the seven line-ups; the plain one first
     redraw for count in range(len(PARTS)) for redraw in itertools.combinations(PARTS, count)
 )
 RESAMPLES: Final = 2000

@@ -44,7 +44,7 @@ from scipy.sparse import csgraph
 
 from bombay_env import checks
 from bombay_training.matches.intervals import CONFIDENCE, Estimate, resampled
-from bombay_training.matches.results import Match
+from bombay_training.matches.match import Match
 from bombay_training.matches.statistics import FaultCount, fault_counts, fault_note
 
 RESAMPLES: Final = 1000

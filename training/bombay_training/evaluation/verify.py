@@ -12,9 +12,9 @@ import numpy as np
 
 from bombay_agents import make
 from bombay_env.checks import shown_path
-from bombay_training.matches.cells import Chunk
+from bombay_training.matches.lineup import Chunk
+from bombay_training.matches.match import Match
 from bombay_training.matches.provenance import read_provenance, revision, write_provenance
-from bombay_training.matches.results import Match
 from bombay_training.matches.run import Engine, Here
 from bombay_training.matches.store import digest, read_matches
 from bombay_training.matches.table import RESULTS
@@ -73,8 +73,8 @@ def verify(
     provenance = read_provenance(folder)
     differences = [f"{spec} has changed since its games" for spec in provenance.changed()]
     for match, game in _unequal(kept, sample, engine or Here(), progress or (lambda games: None)):
-        lineup, players = ", ".join(map(str, match.cell.lineup)), match.game.num_players
-        differences.append(f"game {game} of {lineup} with {players} players has another result")
+        names, players = ", ".join(match.lineup), match.game.num_players
+        differences.append(f"game {game} of {names} with {players} players has another result")
     if accept and not differences and revision() not in provenance.revisions:
         provenance = provenance.model_copy(update={"revisions": [*provenance.revisions, revision()]})
         write_provenance(folder, provenance)
@@ -95,22 +95,22 @@ def _unequal(
     matches: list[Match], sample: np.ndarray, engine: Engine, progress: Callable[[float], None]
 ) -> Iterator[tuple[Match, int]]:
     """The games with other results. Where a game alone differs, its chunk is played whole: an agent may draw by the chunk."""
-    cells = {match.cell.id: match for match in matches}
-    chunks = {key: match.cell.chunks([make(str(one)) for one in match.cell.players]) for key, match in cells.items()}
+    by_id = {match.plan.id: match for match in matches}
+    chunks = {key: match.plan.chunks([make(str(one)) for one in match.plan.players]) for key, match in by_id.items()}
 
     def differing(jobs: dict[tuple[str, int], Chunk], progress: Callable[[float], None]) -> list[tuple[str, int]]:
         found = []
-        for cell, rows in engine.play((cells[key].cell, chunk) for (key, _), chunk in jobs.items()):
+        for lineup, rows in engine.play((by_id[key].plan, chunk) for (key, _), chunk in jobs.items()):
             progress(len(rows))
-            if not _equal(cells[cell.id], rows):
-                found.append((cell.id, int(rows["game"][0, 0])))
+            if not _equal(by_id[lineup.id], rows):
+                found.append((lineup.id, int(rows["game"][0, 0])))
         return sorted(found)
 
-    games = [(matches[group].cell.id, int(game)) for group, game in sample]
+    games = [(matches[group].plan.id, int(game)) for group, game in sample]
     whole = {(key, game): chunks[key][game // chunks[key][0].count] for key, game in games}
     suspects = differing({one: Chunk(one[1], 1, chunk.key) for one, chunk in whole.items()}, progress)
     again = differing({(key, whole[key, game].first): whole[key, game] for key, game in suspects}, lambda games: None)
-    return ((cells[key], game) for key, game in suspects if (key, whole[key, game].first) in again)
+    return ((by_id[key], game) for key, game in suspects if (key, whole[key, game].first) in again)
 
 
 def _equal(match: Match, rows: np.ndarray) -> bool:

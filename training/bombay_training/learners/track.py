@@ -22,8 +22,8 @@ from bombay_training.learners.runs import Progress, Run, run_files
 from bombay_training.learners.runs.settings import RunSettings
 from bombay_training.learners.train import SETTINGS
 from bombay_training.matches import statistics
-from bombay_training.matches.cells import Cell, Seating
-from bombay_training.matches.results import Match
+from bombay_training.matches.lineup import Lineup, Seating
+from bombay_training.matches.match import Match
 from bombay_training.variants import games_for
 
 OPPONENTS: Final = ("greedy", "planner-v1", "ppo", "zero:seed=1,rounds=0")  # two scripted, a policy net and a value net
@@ -135,10 +135,10 @@ def snapshots(folder: Path, spec: str) -> dict[int, str]:
     return {int(path.stem.partition("-")[2]): spec.format(path) for path in found}
 
 
-def cells(agents: Mapping[int, str], games: int = GAMES) -> list[Cell]:
+def lineups(agents: Mapping[int, str], games: int = GAMES) -> list[Lineup]:
     """What the agents of an entry play, by their numbers of decisions."""
     return [
-        Cell(game, (spec, *[opponent] * (game.num_players - 1)), games, SEED, Seating.ROTATE, "1vrest")
+        Lineup(game, (spec, *[opponent] * (game.num_players - 1)), games, SEED, Seating.ROTATE, "1vrest")
         for spec in agents.values()
         for game in games_for(PLAYERS)
         for opponent in OPPONENTS
@@ -157,7 +157,7 @@ def entry(agents: Mapping[int, str], matches: Sequence[Match]) -> dict[str, Any]
 
     Args:
         agents: specs by number of decisions.
-        matches: of `cells`, in its order.
+        matches: of `lineups`, in its order.
     """
     each = len(PLAYERS) * len(OPPONENTS)
     groups = [matches[number * each : (number + 1) * each] for number in range(len(agents))]

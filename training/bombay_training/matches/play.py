@@ -20,7 +20,7 @@ from bombay_env.agent import NO_ACTION, Agent, AgentContext, AgentFault, LaneGen
 from bombay_env.record import History
 from bombay_env.rewards import seat_places
 from bombay_training.matches.accounts import Accountant
-from bombay_training.matches.cells import Cell, Chunk
+from bombay_training.matches.lineup import Chunk, Lineup
 from bombay_training.matches.table import RECORD
 
 
@@ -29,7 +29,7 @@ class Call:
     """A call of an agent that is about to begin.
 
     Args:
-        agent: its index in the cell's players.
+        agent: its index in the line-up's players.
         num_games: in how many games it decides.
         first: whether it is the first call in this process.
         actions: so far, of a chunk of one game.
@@ -58,7 +58,7 @@ def lost_share(seats: np.ndarray, seat: int) -> np.ndarray:
 
 
 def play(
-    cell: Cell,
+    lineup: Lineup,
     chunk: Chunk,
     agents: Sequence[Agent],
     warm: set[int],
@@ -67,31 +67,31 @@ def play(
     """Play the games of a chunk to their ends.
 
     Args:
-        cell: the cell.
+        lineup: the line-up.
         chunk: which of its games.
-        agents: the cell's players.
+        agents: the line-up's players.
         warm: indices of the agents that have been called in this process; changed in place.
         report: called with each call of an agent before it begins, and with None when it has answered or failed.
 
     Returns:
         (G, n) their rows.
     """
-    games = _GameBatch(cell, chunk, agents, warm, report)
+    games = _GameBatch(lineup, chunk, agents, warm, report)
     while games.running.size:
         games.step()
     return games.rows
 
 
-def unanswered(cell: Cell, chunk: Chunk, actions: Sequence[int], reason: str) -> np.ndarray:
+def unanswered(lineup: Lineup, chunk: Chunk, actions: Sequence[int], reason: str) -> np.ndarray:
     """The rows (1, n) of a chunk of one game, lost by the agent to move, whose process cannot report it.
 
     Args:
-        cell: the cell.
+        lineup: the line-up.
         chunk: the chunk.
         actions: the game's actions so far.
         reason: why the agent to move did not answer.
     """
-    games = _GameBatch(cell, chunk)
+    games = _GameBatch(lineup, chunk)
     for action in actions:
         games.advance(np.array([action]))
     games.drop_lost({0: (NO_ACTION, reason)})
@@ -107,28 +107,28 @@ class _GameBatch:
 
     def __init__(
         self,
-        cell: Cell,
+        lineup: Lineup,
         chunk: Chunk,
         agents: Sequence[Agent] = (),
         warm: set[int] | None = None,
         report: Callable[[Call | None], None] | None = None,
     ) -> None:
-        self.cell, self.game, self.agents, self.report = cell, cell.game, agents, report
+        self.lineup, self.game, self.agents, self.report = lineup, lineup.game, agents, report
         self.warm = set[int]() if warm is None else warm
-        self.rows = cell.rows(np.arange(chunk.first, chunk.first + chunk.count))
-        self.seats, self.keys = self.rows["agent"].astype(np.int64), cell.keys(self.rows)
-        redrawn = (int(streams.REDRAWN_GAMES),) if "play" in cell.redraw else ()
-        # Not generators of the cell's seed itself: agents could read it from them, and all deals follow from it.
-        sequence = np.random.SeedSequence((cell.seed, *chunk.key), spawn_key=redrawn)
+        self.rows = lineup.rows(np.arange(chunk.first, chunk.first + chunk.count))
+        self.seats, self.keys = self.rows["agent"].astype(np.int64), lineup.keys(self.rows)
+        redrawn = (int(streams.REDRAWN_GAMES),) if "play" in lineup.redraw else ()
+        # Not generators of the line-up's seed itself: agents could read it from them, and all deals follow from it.
+        sequence = np.random.SeedSequence((lineup.seed, *chunk.key), spawn_key=redrawn)
         words = sequence.generate_state(len(agents), np.uint64)
         self.rngs = [LaneGenerator(np.random.PCG64(int(word))) for word in words]
         self.decisions = 0  # in each of the games still running
-        self.states = cell.dealt(self.rows)
+        self.states = lineup.dealt(self.rows)
         self.running = np.arange(chunk.count)
         self.actions: list[int] | None = [] if chunk.count == 1 else None
         self.seconds = 0.0  # of the last call of an agent
-        self.accountant = Accountant(self.game, self.rows) if cell.accounts else None
-        deals = enumerate(self.rows["deal"][:, 0].tolist()) if cell.records else ()
+        self.accountant = Accountant(self.game, self.rows) if lineup.accounts else None
+        deals = enumerate(self.rows["deal"][:, 0].tolist()) if lineup.records else ()
         self.histories = [History(self.game, self.states[index : index + 1], deal) for index, deal in deals]
 
     def step(self) -> None:
@@ -185,7 +185,7 @@ class _GameBatch:
         """Keep the record of a game that is over, if records are kept."""
         if self.histories:
             index = int(self.running[lane])
-            names = [self.cell.names[agent] for agent in self.seats[index]]
+            names = [self.lineup.names[agent] for agent in self.seats[index]]
             record = self.histories[index].record(self.states[lane : lane + 1], names, fault)
             self.rows[RECORD][index, 0] = record
 

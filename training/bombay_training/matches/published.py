@@ -7,11 +7,11 @@ import numpy as np
 
 from bombay_env import checks
 from bombay_env.files import atomic
+from bombay_training.matches.match import Match
 from bombay_training.matches.provenance import read_provenance, revision
-from bombay_training.matches.results import Match
-from bombay_training.matches.spec import Study, read_toml
-from bombay_training.matches.spec import cells as cells_of
 from bombay_training.matches.store import STUDY, FolderStore, parts_of, read_matches
+from bombay_training.matches.study import Study, read_toml
+from bombay_training.matches.study import lineups as lineups_of
 from bombay_training.matches.table import TIMES
 
 LEAGUE: Final = Path(__file__).parents[1] / "league"  # the store of docs/leaderboard.md
@@ -34,9 +34,9 @@ def matches_of_study(folder: Path) -> tuple[list[Match], int]:
     found = read_matches(folder)
     if not (folder / STUDY).exists():
         return found, 0
-    wanted = {cell.id for cell in cells_of(study_of(folder), folder)}
-    others = sum(match.num_games for match in found if match.cell.id not in wanted)
-    return [match for match in found if match.cell.id in wanted], others
+    wanted = {lineup.id for lineup in lineups_of(study_of(folder), folder)}
+    others = sum(match.num_games for match in found if match.plan.id not in wanted)
+    return [match for match in found if match.plan.id in wanted], others
 
 
 def times_are_published(folder: Path) -> bool:
@@ -62,11 +62,12 @@ def publish(folder: Path, target: Path, machine: str, times: Path | None = None)
         ValueError: games or times are missing, something else played them, or a folder is no store of a study.
         OSError: the new store cannot be written.
     """
-    cells = cells_of(study_of(folder), folder)
-    matches = {match.cell.id: match for match in read_matches(folder)}
-    timed = {match.cell.id: match for match in read_matches(times or folder)}
+    lineups = lineups_of(study_of(folder), folder)
+    matches = {match.plan.id: match for match in read_matches(folder)}
+    timed = {match.plan.id: match for match in read_matches(times or folder)}
     missing = sum(
-        cell.num_games - min(cell.num_games, matches[cell.id].num_games if cell.id in matches else 0) for cell in cells
+        lineup.num_games - min(lineup.num_games, matches[lineup.id].num_games if lineup.id in matches else 0)
+        for lineup in lineups
     )
     if missing:
         raise ValueError(
@@ -83,7 +84,7 @@ def publish(folder: Path, target: Path, machine: str, times: Path | None = None)
             theirs.agents.get(spec, digest) != digest for spec, digest in provenance.agents.items()
         ):
             raise ValueError(f"{checks.shown_path(times)} was played with other agents or by another revision")
-    untimed = sum(cell.id not in timed for cell in cells)
+    untimed = sum(lineup.id not in timed for lineup in lineups)
     if untimed:
         raise ValueError(f"{checks.shown_path(times or folder)} has no times of {untimed:,} line-ups of the study")
     if target.exists() and any(target.iterdir()):
@@ -91,12 +92,12 @@ def publish(folder: Path, target: Path, machine: str, times: Path | None = None)
     with FolderStore(target) as store:
         atomic.write_bytes(target / STUDY, (folder / STUDY).read_bytes())
         store.provenance = provenance
-        for cell in cells:
-            rows, measured = matches[cell.id].rows[: cell.num_games].copy(), timed[cell.id].rows
+        for lineup in lineups:
+            rows, measured = matches[lineup.id].rows[: lineup.num_games].copy(), timed[lineup.id].rows
             _, mine, others = np.intersect1d(rows["game"][:, 0], measured["game"][:, 0], return_indices=True)
             for name in TIMES:
                 rows[name] = 0
                 rows[name][mine] = measured[name][others]
-            store.waiting.append((cell, rows))
+            store.waiting.append((lineup, rows))
     if machine:
         atomic.write_bytes(target / MACHINE, f"{machine}\n".encode())

@@ -2,7 +2,7 @@
 
 The games of one block are not independent, so every interval is over blocks. A game that ended by a fault counts in the win share
 as `Match` defines. It has no rupees, so margins and finals are means of the other games: where an agent has faults, compare win
-shares only. This module reads a match's arrays (`matches/results.py`) and does not know how games are played.
+shares only. This module reads a match's arrays (`matches/match.py`) and does not know how games are played.
 """
 
 import dataclasses
@@ -15,7 +15,7 @@ import numpy as np
 from rich.table import Table
 
 from bombay_training.matches.intervals import CONFIDENCE, Estimate, estimates, mean_bounds, share_bounds
-from bombay_training.matches.results import Match
+from bombay_training.matches.match import Match
 from bombay_training.rich_tables import cell, fitting_table, format_ms, interval
 
 MAX_FAULTS: Final = 20  # in a summary
@@ -192,7 +192,7 @@ def _cells(match: Match, index: int, one: bool) -> dict[str, str]:
     seats = Counter(match.lineup[1:] if one else match.lineup).items()
     return {
         "agent": row["agent"],
-        "against" if one else "line-up": ", ".join(f"{count} × {name}" if count > 1 else name for name, count in seats),
+        "against" if one else "lineup": ", ".join(f"{count} × {name}" if count > 1 else name for name, count in seats),
         "players": str(match.game.num_players),
         "games": str(match.num_games),
         "effective games": f"{match.num_games / effect:,.0f}" if effect else "–",

@@ -1,11 +1,11 @@
-"""Keeps the results of games, by cell: in memory, and in a folder of Parquet files if one is given.
+"""Keeps the results of games by line-up: in memory, and in a folder of Parquet files if one is given.
 
     study.toml        the study, if it was given as a file
-    cells.json        by id: rules, board, line-up, seating and seed
+    lineups.json      by id: rules, board, line-up, seating and seed
     provenance.json   what else decides results (`matches/provenance.py`): games of anything else are refused
-    rows/*.parquet    a row for each game and seat, in parts: the columns of `matches/table.py`, `cell`, and the spec as `agent`
+    rows/*.parquet    a row for each game and seat, in parts: the columns of `matches/table.py`, `lineup`, and the spec as `agent`
 
-A part has whole games, of any cells and in any order, and is written atomically. Only one process writes to a folder. PyArrow
+A part has whole games, of any line-ups and in any order, and is written atomically. Only one process writes to a folder. PyArrow
 (extra `data`) is needed for folders alone.
 """
 
@@ -24,7 +24,9 @@ from bombay_env.files import atomic
 from bombay_env.files.forms import parse
 from bombay_env.files.reading import read_bytes
 from bombay_training import locks
-from bombay_training.matches.cells import Cell, CellForm, cell_of
+from bombay_training.matches.lineup import Lineup, LineupForm, lineup_of
+from bombay_training.matches.match import Match
+from bombay_training.matches.match import digest as digest  # offered to others
 from bombay_training.matches.provenance import (
     PROVENANCE,
     Provenance,
@@ -33,23 +35,22 @@ from bombay_training.matches.provenance import (
     revision,
     write_provenance,
 )
-from bombay_training.matches.results import Match
-from bombay_training.matches.results import digest as digest  # offered to others
-from bombay_training.matches.table import ACCOUNTS, COLUMNS, RECORD, TIMES, joined, row_dtype
+from bombay_training.matches.table import ACCOUNTS, COLUMNS, RECORD, joined, row_dtype
 
-STUDY, CELLS, LOCK, ROWS = "study.toml", "cells.json", ".lock", "rows"
+STUDY, LINEUPS, LOCK, ROWS = "study.toml", "lineups.json", ".lock", "rows"
+EARLIER: Final = "cells.json"  # what earlier versions had instead of `LINEUPS`
 OWN: Final = {STUDY, PROVENANCE, LOCK, ROWS}  # what a store holds before its first games
 FLUSH_SECONDS: Final = 5.0  # between two parts
 PART: Final = re.compile(r"\d+\.parquet")
-FILE_COLUMNS: Final = {"cell": ("string", "the cell's id in cells.json"), **COLUMNS, **ACCOUNTS}  # type and meaning
-KNOWN: Final = ("deal", "block", "seating", "seat", "agent")  # columns that follow from the cell
+FILE_COLUMNS: Final = {"lineup": ("string", "its id in lineups.json"), **COLUMNS, **ACCOUNTS}  # type and meaning
+KNOWN: Final = ("deal", "block", "seating", "seat", "agent")  # columns that follow from the line-up
 
 
 class Store:
     """Games in memory.
 
     Attributes:
-        parts: the rows of each cell by its id, as they were added.
+        parts: the rows of each line-up by its id, as they were added.
     """
 
     def __init__(self) -> None:
@@ -61,41 +62,41 @@ class Store:
     def __exit__(self, *_: object) -> None:
         """Nothing to end."""
 
-    def check(self, cells: Sequence[Cell], turn_limit: float | None, processes: int | None) -> None:
-        """Raise ValueError if what these cells would play now is not what was played before.
+    def check(self, lineups: Sequence[Lineup], turn_limit: float | None, processes: int | None) -> None:
+        """Raise ValueError if what these line-ups would play now is not what was played before.
 
         Args:
-            cells: what is to be played.
+            lineups: what is to be played.
             turn_limit, processes: as those of `Provenance`.
         """
 
-    def add(self, cell: Cell, rows: np.ndarray) -> None:
+    def add(self, lineup: Lineup, rows: np.ndarray) -> None:
         """Keep games. Those that are there already stay as they are; only their records are taken."""
-        kept = self.rows(cell) if cell.records else rows[:0]
+        kept = self.rows(lineup) if lineup.records else rows[:0]
         _, mine, again = np.intersect1d(kept["game"][:, 0], rows["game"][:, 0], return_indices=True)
         kept[RECORD][mine] = rows[RECORD][again]
-        self.parts.setdefault(cell.id, []).append(rows)
+        self.parts.setdefault(lineup.id, []).append(rows)
 
     def flush(self) -> None:
         """Write what is not on the disk yet."""
 
-    def rows(self, cell: Cell) -> np.ndarray:
-        """All games of a cell (G, n) in the order of their numbers."""
-        parts = self.parts.get(cell.id) or [cell.rows(np.arange(0))]
+    def rows(self, lineup: Lineup) -> np.ndarray:
+        """All games of a line-up (G, n) in the order of their numbers."""
+        parts = self.parts.get(lineup.id) or [lineup.rows(np.arange(0))]
         if len(parts) > 1:
             parts[:] = [joined(parts)]
         return parts[0]
 
-    def known(self, cell: Cell) -> np.ndarray:
-        """Which of the cell's games are there, (`num_games`,) bool."""
-        return np.isin(np.arange(cell.num_games), self.rows(cell)["game"][:, 0])
+    def known(self, lineup: Lineup) -> np.ndarray:
+        """Which of the line-up's games are there, (`num_games`,) bool."""
+        return np.isin(np.arange(lineup.num_games), self.rows(lineup)["game"][:, 0])
 
-    def match(self, cell: Cell) -> Match | None:
-        """The first deals of a cell whose games are all there, up to the cell's number of deals; None if there is none."""
-        known = self.known(cell)
-        first_gap = cell.num_games if known.all() else int(known.argmin())
-        games = first_gap // cell.games_per_deal * cell.games_per_deal
-        return Match(cell, self.rows(cell)[:games]) if games else None
+    def match(self, lineup: Lineup) -> Match | None:
+        """The first deals of a line-up whose games are all there, up to the line-up's number of deals; None if there is none."""
+        known = self.known(lineup)
+        first_gap = lineup.num_games if known.all() else int(known.argmin())
+        games = first_gap // lineup.games_per_deal * lineup.games_per_deal
+        return Match(lineup, self.rows(lineup)[:games]) if games else None
 
 
 # --- folders ---
@@ -109,8 +110,8 @@ class FolderStore(Store):
         study: the text of the study's file; None for none.
 
     Raises:
-        ValueError: another process writes there, the folder holds something else, another revision played its games, or the
-            extra `data` is missing.
+        ValueError: another process writes there, the folder holds something else, another revision played its games, it is of an
+            earlier version, or the extra `data` is missing.
         OSError: it cannot be written.
     """
 
@@ -120,7 +121,7 @@ class FolderStore(Store):
         self.folder = folder
         if folder.exists() and not folder.is_dir():
             raise ValueError(f"{checks.shown_path(folder)} is a file; a store is a folder")
-        if folder.exists() and not (folder / CELLS).exists() and {path.name for path in folder.iterdir()} - OWN:
+        if folder.exists() and not read_lineups(folder) and {path.name for path in folder.iterdir()} - OWN:
             raise ValueError(
                 f"{checks.shown_path(folder)} holds something else; name a new folder, or one of an earlier study"
             )
@@ -136,7 +137,7 @@ class FolderStore(Store):
         (self.folder / ROWS).mkdir(exist_ok=True)
         for folder in (self.folder, self.folder / ROWS):
             atomic.remove_leftovers(folder)
-        self.forms = read_cells(self.folder)
+        self.forms = read_lineups(self.folder)
         self.provenance = read_provenance(self.folder) if self.forms else Provenance(revisions=[revision()])
         if revision() not in self.provenance.revisions:
             raise ValueError(
@@ -145,7 +146,7 @@ class FolderStore(Store):
             )
         self.study = study
         self.part = 1 + max((int(path.stem) for path in parts_of(self.folder)), default=0)
-        self.waiting: list[tuple[Cell, np.ndarray]] = []
+        self.waiting: list[tuple[Lineup, np.ndarray]] = []
         self.flushed = time.monotonic()
         self.parts = {key: [rows] for key, (_, rows) in read_rows(self.folder).items()}
 
@@ -156,9 +157,9 @@ class FolderStore(Store):
         finally:
             self.lock.release()
 
-    def check(self, cells: Sequence[Cell], turn_limit: float | None, processes: int | None) -> None:
+    def check(self, lineups: Sequence[Lineup], turn_limit: float | None, processes: int | None) -> None:
         """As `Store.check`. What was not played before becomes part of the provenance, and the study is written."""
-        agents = list(dict.fromkeys(name for cell in cells for name in cell.names))
+        agents = list(dict.fromkeys(name for lineup in lineups for name in lineup.names))
         where, kept = checks.shown_path(self.folder), self.provenance
         for spec in kept.changed(agents):
             raise ValueError(f"{checks.shown(spec)} has changed since its games in {where}; name a new folder")
@@ -180,12 +181,12 @@ class FolderStore(Store):
             agents=kept.agents | {spec: agent_digest(spec) for spec in agents if spec not in kept.agents},
         )
 
-    def add(self, cell: Cell, rows: np.ndarray) -> None:
+    def add(self, lineup: Lineup, rows: np.ndarray) -> None:
         """Keep games; the new ones are written together with those of the next few seconds."""
-        new = rows[~np.isin(rows["game"][:, 0], self.rows(cell)["game"][:, 0])]
-        super().add(cell, rows)
+        new = rows[~np.isin(rows["game"][:, 0], self.rows(lineup)["game"][:, 0])]
+        super().add(lineup, rows)
         if len(new):
-            self.waiting.append((cell, new))
+            self.waiting.append((lineup, new))
         if time.monotonic() - self.flushed > FLUSH_SECONDS:
             self.flush()
 
@@ -198,14 +199,14 @@ class FolderStore(Store):
         """
         waiting, self.waiting = self.waiting, []
         if waiting:
-            for spec in self.provenance.changed({name for cell, _ in waiting for name in cell.names}):
+            for spec in self.provenance.changed({name for lineup, _ in waiting for name in lineup.names}):
                 raise ValueError(f"{checks.shown(spec)} has changed while it played; its last games are not kept")
-            new = {cell.id: CellForm(**cell.identity) for cell, _ in waiting if cell.id not in self.forms}
+            new = {lineup.id: LineupForm(**lineup.identity) for lineup, _ in waiting if lineup.id not in self.forms}
             if new:
                 write_provenance(self.folder, self.provenance)
                 self.forms |= new
                 lines = (f'"{key}": {form.model_dump_json(exclude_defaults=True)}' for key, form in self.forms.items())
-                atomic.write_bytes(self.folder / CELLS, b"{" + ",\n".join(lines).encode() + b"}")
+                atomic.write_bytes(self.folder / LINEUPS, b"{" + ",\n".join(lines).encode() + b"}")
             atomic.write_bytes(self.folder / ROWS / f"{self.part:06}.parquet", _as_parquet(waiting))
             self.part += 1
         self.flushed = time.monotonic()
@@ -223,10 +224,19 @@ def import_pyarrow() -> Any:
     return pyarrow
 
 
-def read_cells(folder: Path) -> dict[str, CellForm]:
-    """The cells of a store by id, none if it is new. Raises ValueError if the file is damaged."""
-    path = folder / CELLS
-    return parse(dict[str, CellForm], read_bytes(path), str(path)) if path.exists() else {}
+def read_lineups(folder: Path) -> dict[str, LineupForm]:
+    """The line-ups of a store by id, none if it is new.
+
+    Raises:
+        ValueError: the file is damaged, or the store is of an earlier version.
+    """
+    if (folder / EARLIER).exists():
+        raise ValueError(
+            f"{checks.shown_path(folder)} was written by revision {read_provenance(folder).revisions[-1]}, which kept games in "
+            "another way; play them again in a new folder"
+        )
+    path = folder / LINEUPS
+    return parse(dict[str, LineupForm], read_bytes(path), str(path)) if path.exists() else {}
 
 
 def parts_of(folder: Path) -> list[Path]:
@@ -236,45 +246,45 @@ def parts_of(folder: Path) -> list[Path]:
 
 
 def read_matches(folder: Path) -> list[Match]:
-    """All that a store holds: the complete deals of each cell, in the order in which the cells began.
+    """All that a store holds: the complete deals of each line-up, in the order in which the line-ups began.
 
     Raises:
-        ValueError: the folder is no store, or it is damaged.
+        ValueError: the folder is no store, it is damaged, or of an earlier version.
     """
     import_pyarrow()
-    if not read_cells(folder):
-        raise ValueError(f"{checks.shown_path(folder)} is not a store of games: it has no {CELLS}")
+    if not read_lineups(folder):
+        raise ValueError(f"{checks.shown_path(folder)} is not a store of games: it has no {LINEUPS}")
     store, matches = Store(), []
-    for cell, rows in read_rows(folder).values():
-        store.add(cell, rows)
-        matches.append(store.match(cell))
+    for lineup, rows in read_rows(folder).values():
+        store.add(lineup, rows)
+        matches.append(store.match(lineup))
     return [match for match in matches if match is not None]
 
 
-def read_rows(folder: Path) -> dict[str, tuple[Cell, np.ndarray]]:
-    """The games of a store by the ids of their cells, each with as many deals as were begun.
+def read_rows(folder: Path) -> dict[str, tuple[Lineup, np.ndarray]]:
+    """The games of a store by the ids of their line-ups, each with as many deals as were begun.
 
     Raises:
         ValueError: it is damaged, or of an earlier version.
     """
-    parts = parts_of(folder)  # before the cells, to which another process may be adding
-    forms = read_cells(folder)
+    parts = parts_of(folder)  # before the line-ups, to which another process may be adding
+    forms = read_lineups(folder)
     if not forms or not parts:
         return {}
     read_provenance(folder)  # refuses stores of earlier versions
     columns = _read(folder, parts)
-    keys, codes = np.unique(columns["cell"], return_inverse=True)
+    keys, codes = np.unique(columns["lineup"], return_inverse=True)
     if set(keys) - set(forms):
-        raise ValueError(f"{checks.shown_path(folder)} is damaged: it has games of cells that {CELLS} lacks")
+        raise ValueError(f"{checks.shown_path(folder)} is damaged: it has games of line-ups that {LINEUPS} lacks")
     order = np.lexsort((columns["seat"], columns["game"], codes))
     numbers = dict(zip(keys.tolist(), np.split(order, np.cumsum(np.bincount(codes))[:-1]), strict=True))
     found = {}
     for key, form in forms.items():
         if key in numbers:
             mine = {name: values[numbers[key]] for name, values in columns.items()}
-            cell = cell_of(form, 1)
-            rows = _rows(cell, mine, checks.shown_path(folder))
-            found[key] = dataclasses.replace(cell, deals=1 + int(rows["block"].max())), rows
+            lineup = lineup_of(form, 1)
+            rows = _rows(lineup, mine, checks.shown_path(folder))
+            found[key] = dataclasses.replace(lineup, deals=1 + int(rows["block"].max())), rows
     return found
 
 
@@ -292,17 +302,17 @@ def _schema() -> Any:
             return pyarrow.string()
         return pyarrow.list_(pyarrow.from_numpy_dtype(base), *shape) if shape else pyarrow.from_numpy_dtype(base)
 
-    return pyarrow.schema([("cell", pyarrow.string()), *[(name, kind(name)) for name in (*COLUMNS, *ACCOUNTS)]])
+    return pyarrow.schema([("lineup", pyarrow.string()), *[(name, kind(name)) for name in (*COLUMNS, *ACCOUNTS)]])
 
 
-def _as_parquet(waiting: Sequence[tuple[Cell, np.ndarray]]) -> bytes:
+def _as_parquet(waiting: Sequence[tuple[Lineup, np.ndarray]]) -> bytes:
     """The bytes of a part."""
     pyarrow, schema, tables = import_pyarrow(), _schema(), []
-    for cell, rows in waiting:
+    for lineup, rows in waiting:
         flat = rows.ravel()
         columns: dict[str, Any] = {name: flat[name] for name in COLUMNS}
-        columns |= {"cell": np.full(len(flat), cell.id), "agent": np.array(cell.names)[flat["agent"]]}
-        columns |= {name: list(flat[name]) if cell.accounts else [None] * len(flat) for name in ACCOUNTS}
+        columns |= {"lineup": np.full(len(flat), lineup.id), "agent": np.array(lineup.names)[flat["agent"]]}
+        columns |= {name: list(flat[name]) if lineup.accounts else [None] * len(flat) for name in ACCOUNTS}
         tables.append(pyarrow.table(columns, schema))
     file = io.BytesIO()
     pyarrow.parquet.write_table(pyarrow.concat_tables(tables), file, compression="zstd")
@@ -319,26 +329,27 @@ def _read(folder: Path, parts: Sequence[Path]) -> dict[str, np.ndarray]:
     columns = {}
     for name in table.column_names:
         column = table.column(name)
-        if name in (*TIMES, "action", "fault"):  # earlier versions have no times, and null for no text
-            column = column.fill_null(0 if name in TIMES else "")
-        elif column.null_count and name not in ACCOUNTS:
+        if column.null_count and name not in ACCOUNTS:
             raise ValueError(f"{checks.shown_path(folder)} cannot be read: its rows lack {name}")
         columns[name] = column.to_numpy()
     return columns
 
 
-def _rows(cell: Cell, columns: dict[str, np.ndarray], where: str) -> np.ndarray:
-    """The rows (G, n) of a cell's columns, which are in order. Raises ValueError unless deals and seats are those of the cell."""
-    rows = cell.rows(columns["game"][:: cell.game.num_players].astype(np.int64))
+def _rows(lineup: Lineup, columns: dict[str, np.ndarray], where: str) -> np.ndarray:
+    """The rows (G, n) of a line-up's columns, which are in order.
+
+    Raises:
+        ValueError: deals or seats are not those of the line-up, or accounts are missing.
+    """
+    rows = lineup.rows(columns["game"][:: lineup.game.num_players].astype(np.int64))
     flat = rows.reshape(-1)
-    known = {name: flat[name] for name in KNOWN} | {"agent": np.array(cell.names)[flat["agent"]]}
+    known = {name: flat[name] for name in KNOWN} | {"agent": np.array(lineup.names)[flat["agent"]]}
     if len(flat) != len(columns["game"]) or any((columns[name] != values).any() for name, values in known.items()):
-        raise ValueError(
-            f"{where} has other deals or seats than its cells say"
-        )  # another version may deal and seat in another way
-    if cell.accounts and columns["rupees"][0] is None:
-        raise ValueError(f"{where} has accounts of an earlier version, which kept them in another way; play them again")
-    for name in (*COLUMNS, *(ACCOUNTS if cell.accounts else ())):
+        # Another version may deal and seat in another way.
+        raise ValueError(f"{where} has other deals or seats than its line-ups say")
+    if lineup.accounts and any(columns[name][0] is None for name in ACCOUNTS):
+        raise ValueError(f"{where} cannot be read: its rows lack accounts")
+    for name in (*COLUMNS, *(ACCOUNTS if lineup.accounts else ())):
         if name not in KNOWN:
             flat[name] = columns[name].tolist() if name in ACCOUNTS else columns[name]
     return rows

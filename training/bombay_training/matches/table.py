@@ -16,9 +16,12 @@ from bombay_env.agent import AgentFault
 from bombay_training.matches.accounts import SOURCES, SPENDING, USES
 
 COLUMNS: Final = {  # type and meaning of each
-    "game": ("int32", "number of the game in its cell, from 0"),
+    "game": ("int32", "number of the game among those of its line-up, from 0"),
     "block": ("int32", "number of the deal, from 0"),
-    "deal": ("uint64", "seed of the game: all its chance follows from it (RULES 8), except for what its cell redraws"),
+    "deal": (
+        "uint64",
+        "seed of the game: all its chance follows from it (RULES 8), except for what the line-up redraws",
+    ),
     "seating": ("int8", "number of the seating: by how many seats the circular order drawn for the deal is rotated"),
     "seat": ("int8", "seat, from 0 in the order of play of the first set"),
     "agent": ("int8", "index of the agent in this seat, among those of the line-up; in a file its spec"),

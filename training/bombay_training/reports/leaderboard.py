@@ -15,8 +15,8 @@ from markupsafe import Markup
 from bombay_env import Game, Rules
 from bombay_env.registry import knowledge
 from bombay_training.evaluation.ratings import Ratings, check_cells, rate, rated
+from bombay_training.matches.match import Match
 from bombay_training.matches.published import MACHINE, anchors_of, matches_of_study, study_of, times_are_published
-from bombay_training.matches.results import Match
 from bombay_training.matches.statistics import FaultCount, unrated_note
 from bombay_training.reports import pages
 from bombay_training.rich_tables import format_ms
@@ -164,7 +164,8 @@ def page(data: dict[str, Any], folder: Path, chart: str) -> str:
         ValueError: the store has no study.
         OSError: a file of the store cannot be read.
     """
-    machine = (folder / MACHINE).read_text(encoding="utf-8").strip() if times_are_published(folder) else None
+    timed = any(row["ms"] is not None for count in data["counts"] for row in count["agents"])
+    machine = (folder / MACHINE).read_text(encoding="utf-8").strip() if timed else None
     zero = {count["players"]: ", ".join(f"`{name}`" for name in count["zero"]) for count in data["counts"]}
     if len(set(zero.values())) > 1:
         zero = {0: "; ".join(f"{names} at {players} players" for players, names in zero.items())}

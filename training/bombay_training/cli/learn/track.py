@@ -68,7 +68,7 @@ def track(
                 learn_or_continue(folder, budget.settings(learner, number), budget.points())
             agents = given or tracks.snapshots(folder, spec)
             with playing.open_store(folder / "games") as store:  # which has the games of a track that was stopped
-                played = playing.play(tracks.cells(agents, games), store, players)
+                played = playing.play(tracks.lineups(agents, games), store, players)
             played.end_if_stopped()
             tracks.check_opponents(played.matches)
             about = {"track": name, "learner": learner or named, "seed": number, "learning": kind}

@@ -38,7 +38,7 @@ from bombay_training.learners.runs.settings import RunSettings
 from bombay_training.learners.track import Snapshots
 from bombay_training.learners.train import open_run
 from bombay_training.matches import statistics
-from bombay_training.matches.results import Match
+from bombay_training.matches.match import Match
 from bombay_training.variants import games_for
 
 BLOCKS: Final = 250  # deals for each row of the closing table

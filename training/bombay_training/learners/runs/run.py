@@ -31,7 +31,7 @@ from bombay_training.evaluation import arena
 from bombay_training.learners.runs import run_files
 from bombay_training.learners.runs.run_files import AGAINST, AGENT, CHECKPOINT, CHECKPOINT_KEY, LOCK, METRICS, SETTINGS
 from bombay_training.learners.runs.settings import RunSettings
-from bombay_training.matches.results import Match
+from bombay_training.matches.match import Match
 from bombay_training.variants import games_for
 
 SAVE_SECONDS: Final = 30.0  # between two checkpoints

@@ -25,7 +25,7 @@ import numpy as np
 
 from bombay_agents import make
 from bombay_env.agent import Agent, describe_error
-from bombay_training.matches.cells import Cell, Chunk
+from bombay_training.matches.lineup import Chunk, Lineup
 from bombay_training.matches.play import Call, play, unanswered
 
 SPAWN: Final = multiprocessing.get_context("spawn")
@@ -37,30 +37,32 @@ ATTEMPTS: Final = 3  # processes that may end before the games of their chunk ar
 MAX_TURN_LIMIT: Final = 86_400.0  # seconds
 MAX_WAIT: Final = 86_400.0  # seconds; a call in many games may take longer, but no operating system waits for a month
 
-Job = tuple[Cell, Chunk]
+Job = tuple[Lineup, Chunk]
 
 
 class Here:
-    """Plays chunks in this process, with any agents. It keeps the agents of the last cell."""
+    """Plays chunks in this process, with any agents. It keeps the agents of the last line-up."""
 
     count = 1
 
     def __init__(self) -> None:
-        self.cell: Cell | None = None
+        self.lineup: Lineup | None = None
         self.agents: Sequence[Agent] = ()
         self.warm: set[int] = set()
 
-    def play(self, jobs: Iterable[Job]) -> Iterator[tuple[Cell, np.ndarray]]:
+    def play(self, jobs: Iterable[Job]) -> Iterator[tuple[Lineup, np.ndarray]]:
         """As `WorkerPool.play`, in order."""
-        for cell, chunk in jobs:
-            yield cell, self.play_chunk(cell, chunk)
+        for lineup, chunk in jobs:
+            yield lineup, self.play_chunk(lineup, chunk)
 
-    def play_chunk(self, cell: Cell, chunk: Chunk, report: Callable[[Call | None], None] | None = None) -> np.ndarray:
+    def play_chunk(
+        self, lineup: Lineup, chunk: Chunk, report: Callable[[Call | None], None] | None = None
+    ) -> np.ndarray:
         """Play a chunk; `report` is that of `play`."""
-        if self.cell is None or (cell.id, cell.records) != (self.cell.id, self.cell.records):
-            self.cell, self.warm = cell, set()
-            self.agents = [make(player) if isinstance(player, str) else player for player in cell.players]
-        return play(self.cell, chunk, self.agents, self.warm, report)
+        if self.lineup is None or (lineup.id, lineup.records) != (self.lineup.id, self.lineup.records):
+            self.lineup, self.warm = lineup, set()
+            self.agents = [make(player) if isinstance(player, str) else player for player in lineup.players]
+        return play(self.lineup, chunk, self.agents, self.warm, report)
 
 
 class WorkerPool:
@@ -93,17 +95,17 @@ class WorkerPool:
             worker.end()
         self.running = []
 
-    def play(self, jobs: Iterable[Job]) -> Iterator[tuple[Cell, np.ndarray]]:
+    def play(self, jobs: Iterable[Job]) -> Iterator[tuple[Lineup, np.ndarray]]:
         """Play chunks; their rows in any order.
 
         Args:
-            jobs: cells whose agents are specs, and their chunks.
+            jobs: line-ups whose agents are specs, and their chunks.
 
         Raises:
             RuntimeError: a process could not start, or it ended while no agent was being called.
         """
-        waiting = deque(_Task(cell, chunk, self.turn_limit is not None) for cell, chunk in jobs)
-        grace: dict[tuple[str, int], float] = {}  # more seconds for a first call, by cell and agent
+        waiting = deque(_Task(lineup, chunk, self.turn_limit is not None) for lineup, chunk in jobs)
+        grace: dict[tuple[str, int], float] = {}  # more seconds for a first call, by line-up and agent
         try:
             while waiting or any(worker.task for worker in self.running):
                 self._start_workers(waiting)
@@ -117,7 +119,7 @@ class WorkerPool:
                         self.running.remove(worker)
                         rows = self._replace(worker, task, waiting, grace)
                     if rows is not None:
-                        yield task.cell, rows
+                        yield task.lineup, rows
         finally:  # so that no later match receives what they send
             for worker in [worker for worker in self.running if worker.task]:
                 self.running.remove(worker)
@@ -136,7 +138,7 @@ class WorkerPool:
         self, worker: "_Worker", task: "_Task", waiting: "deque[_Task]", grace: dict[tuple[str, int], float]
     ) -> np.ndarray | None:
         """End a worker that is gone or overdue. Its chunk is put back, whole or in games; a game that is to blame is lost."""
-        code, cell, chunk, call = worker.end(), task.cell, task.chunk, worker.call
+        code, lineup, chunk, call = worker.end(), task.lineup, task.chunk, worker.call
         if not worker.ready:
             raise RuntimeError(
                 f"a worker process could not start (exit code {code}); a program that uses processes needs its main part "
@@ -146,14 +148,14 @@ class WorkerPool:
             waiting.appendleft(dataclasses.replace(task, report=True, ended=task.ended + 1))
             return None
         if call is not None and call.first and not worker.gone:
-            grace[cell.id, call.agent] /= 2
+            grace[lineup.id, call.agent] /= 2
         if chunk.count > 1 or not task.report:
-            waiting.extendleft(_Task(cell, single, True) for single in reversed(chunk.split()))
+            waiting.extendleft(_Task(lineup, single, True) for single in reversed(chunk.split()))
             return None
         if call is None:
             raise RuntimeError(f"a worker process ended (exit code {code}) while no agent was being called")
         ended, late = f"its process ended (exit code {code})", f"it took longer than {self.turn_limit or 0:g} s"
-        return unanswered(cell, chunk, call.actions, ended if worker.gone else late)
+        return unanswered(lineup, chunk, call.actions, ended if worker.gone else late)
 
 
 def num_cores() -> int:
@@ -167,7 +169,7 @@ def num_cores() -> int:
 class _Task:
     """A chunk to play. `report`: whether its calls are reported; `ended`: how many processes have ended while they played it."""
 
-    cell: Cell
+    lineup: Lineup
     chunk: Chunk
     report: bool
     ended: int = 0
@@ -195,7 +197,7 @@ class _Worker:
         with _child_environment():
             self.process.start()
         theirs.close()
-        self.cell: Cell | None = None  # that the process knows
+        self.lineup: Lineup | None = None  # that the process knows
         self.task: _Task | None = None
         self.call: Call | None = None
         self.deadline: float | None = None
@@ -205,8 +207,8 @@ class _Worker:
         """Send it a chunk."""
         self.task, self.call, self.deadline = task, None, None
         with contextlib.suppress(OSError):  # the process is gone, which `receive` finds out
-            self.pipe.send((None if task.cell is self.cell else task.cell, task.chunk, task.report))
-        self.cell = task.cell
+            self.pipe.send((None if task.lineup is self.lineup else task.lineup, task.chunk, task.report))
+        self.lineup = task.lineup
 
     def receive(self, turn_limit: float | None, grace: dict[tuple[str, int], float]) -> np.ndarray | None:
         """Receive one message; returns the games of the chunk when they arrive."""
@@ -223,7 +225,9 @@ class _Worker:
             self.call, self.deadline = content, None
             if content is not None and turn_limit is not None:
                 assert self.task is not None
-                more = grace.setdefault((self.task.cell.id, content.agent), FIRST_CALL_SECONDS) if content.first else 0
+                more = (
+                    grace.setdefault((self.task.lineup.id, content.agent), FIRST_CALL_SECONDS) if content.first else 0
+                )
                 self.deadline = time.monotonic() + turn_limit * content.num_games + more
         else:
             self.task = None
@@ -271,16 +275,16 @@ def _work(pipe: Connection) -> None:
     start_worker()
     pipe.send(("ready", None))
     here = Here()
-    cell: Any = None  # the last one that was sent
+    lineup: Any = None  # the last one that was sent
     with contextlib.suppress(EOFError, BrokenPipeError):
         while True:
             new, chunk, report = pipe.recv()
-            cell = new or cell
+            lineup = new or lineup
             answer: tuple[str, Any]
             try:
                 answer = (
                     "played",
-                    here.play_chunk(cell, chunk, (lambda call: pipe.send(("call", call))) if report else None),
+                    here.play_chunk(lineup, chunk, (lambda call: pipe.send(("call", call))) if report else None),
                 )
             except (EOFError, BrokenPipeError):
                 raise

@@ -15,8 +15,8 @@ import numpy as np
 
 from bombay_env.agent import describe_error
 from bombay_training.extras import missing_extra
-from bombay_training.matches.cells import Cell, Chunk
 from bombay_training.matches.engines.local import ATTEMPTS, ONE_THREAD, Here, Job
+from bombay_training.matches.lineup import Chunk, Lineup
 
 T = TypeVar("T")
 
@@ -54,28 +54,28 @@ class RayEngine:
     def __exit__(self, *_: object) -> None:
         self.ray.shutdown()
 
-    def play(self, jobs: Iterable[Job]) -> Iterator[tuple[Cell, np.ndarray]]:
+    def play(self, jobs: Iterable[Job]) -> Iterator[tuple[Lineup, np.ndarray]]:
         """Play chunks; their rows in any order.
 
         Args:
-            jobs: cells whose agents are specs, and their chunks.
+            jobs: line-ups whose agents are specs, and their chunks.
 
         Raises:
             RuntimeError: an agent cannot be made, or the process that played a chunk ended each time.
         """
-        cells = dict[str, Any]()  # by id, those that the cluster knows
+        lineups = dict[str, Any]()  # by id, those that the cluster knows
 
         def start(job: Job) -> Any:
-            cell, chunk = job
-            if cell.id not in cells:
-                cells[cell.id] = self.ray.put(cell)
-            return self.task.remote(cells[cell.id], chunk)
+            lineup, chunk = job
+            if lineup.id not in lineups:
+                lineups[lineup.id] = self.ray.put(lineup)
+            return self.task.remote(lineups[lineup.id], chunk)
 
         def name(job: Job) -> str:
-            return f"games of {', '.join(map(str, job[0].lineup))}"
+            return f"games of {', '.join(map(str, job[0].agents))}"
 
-        for (cell, _), rows in self._results(start, jobs, name):
-            yield cell, rows
+        for (lineup, _), rows in self._results(start, jobs, name):
+            yield lineup, rows
 
     def map(self, function: Callable[[T], Any], arguments: Iterable[T], cores: int) -> Iterator[tuple[T, Any]]:
         """Call a function of a module once for each argument on the cluster. Each call has so many cores and threads.
@@ -136,9 +136,9 @@ def import_ray() -> Any:
 
 # --- in a process of the cluster ---
 
-_here = Here()  # keeps the agents of the last cell
+_here = Here()  # keeps the agents of the last line-up
 
 
-def play_chunk(cell: Cell, chunk: Chunk) -> np.ndarray:
+def play_chunk(lineup: Lineup, chunk: Chunk) -> np.ndarray:
     """Play a chunk in this process."""
-    return _here.play_chunk(cell, chunk)
+    return _here.play_chunk(lineup, chunk)

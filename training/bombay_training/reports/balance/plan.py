@@ -1,4 +1,4 @@
-"""What a study of balance plays: a TOML file such as `specs/balance.toml`, or the options of `bombay balance`.
+"""What a study of balance plays: a TOML file such as `studies/balance.toml`, or the options of `bombay balance`.
 
 Each deal is played once, so games are independent; the seats of one game are not. Every agent and every variant of the rules
 plays the same deals. Needs no extra.
@@ -18,14 +18,14 @@ import bombay_agents
 from bombay_env import Game, Rules, __version__, checks
 from bombay_env.files.forms import Form
 from bombay_env.rules import LAST, Edit
-from bombay_training.matches.cells import Cell, Seating
-from bombay_training.matches.results import Match
-from bombay_training.matches.spec import Count, Deals, Players, Spec, Specs, games_with, read_toml, seed_from
+from bombay_training.matches.lineup import Lineup, Seating
+from bombay_training.matches.match import Match
+from bombay_training.matches.study import Count, Deals, Players, Spec, Specs, games_with, read_toml, seed_from
 
-SPECS: Final = Path(__file__).parents[2] / "specs"
-STANDARD, QUICK = SPECS / "balance.toml", SPECS / "balance-quick.toml"
+STUDIES: Final = Path(__file__).parents[2] / "studies"
+STANDARD, QUICK = STUDIES / "balance.toml", STUDIES / "balance-quick.toml"
 
-Play = Callable[[str, Sequence[Cell]], list[Match]]  # plays cells; the text says for which part of a report
+Play = Callable[[str, Sequence[Lineup]], list[Match]]  # plays line-ups; the text says for which part of a report
 
 
 # --- the study ---
@@ -229,14 +229,14 @@ def plan(study: Study, games: Sequence[Game]) -> tuple[list[Setting], list[str]]
     return settings, notes
 
 
-def cells(settings: Sequence[Setting], seed: int = 0) -> list[Cell]:
-    """The cell of each setting."""
-    return [cell_of(setting.game, setting.agent, setting.games, seed, accounts=True) for setting in settings]
+def lineups(settings: Sequence[Setting], seed: int = 0) -> list[Lineup]:
+    """The line-up of each setting."""
+    return [lineup_of(setting.game, setting.agent, setting.games, seed, accounts=True) for setting in settings]
 
 
-def cell_of(game: Game, agent: str, games: int, seed: int, accounts: bool = False) -> Cell:
+def lineup_of(game: Game, agent: str, games: int, seed: int, accounts: bool = False) -> Lineup:
     """One agent in all seats, each deal played once."""
-    return Cell(game, (agent,) * game.num_players, games, seed, Seating.FIXED, accounts=accounts)
+    return Lineup(game, (agent,) * game.num_players, games, seed, Seating.FIXED, accounts=accounts)
 
 
 def without_faults(matches: Iterable[Match]) -> list[Match]:

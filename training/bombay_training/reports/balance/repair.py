@@ -13,8 +13,8 @@ from typing import Final
 import numpy as np
 
 from bombay_env import Game, Rules
-from bombay_training.matches.spec import games_with
-from bombay_training.reports.balance.plan import Play, Repair, Study, cell_of
+from bombay_training.matches.study import games_with
+from bombay_training.reports.balance.plan import Play, Repair, Study, lineup_of
 from bombay_training.reports.balance.report import Row, share_intervals
 from bombay_training.reports.balance.verdicts import decide, deviations
 
@@ -43,7 +43,7 @@ def play_repair(study: Study, games: Sequence[Game], play: Play, seed: int) -> l
         about |= {"official_deviation": official["deviation"], "vectors": list(found.values())}
         rows.append(about | {"chosen": found[chosen], "confirmed": []})
         repaired, deals = Game(changed(game.rules, chosen)), games_with(part.confirm, game.num_players)
-        wanted += [cell_of(repaired, study.elsewhere(name), deals, seed, accounts=True) for name in part.agents]
+        wanted += [lineup_of(repaired, study.elsewhere(name), deals, seed, accounts=True) for name in part.agents]
     matches = play("repair, confirmation", wanted)
     verdicts = decide([match.win_share for match in matches])
     for (row, agent), match, verdict in zip(itertools.product(rows, part.agents), matches, verdicts, strict=True):
@@ -60,7 +60,7 @@ def _try_vectors(study: Study, part: Repair, game: Game, play: Play) -> Tried:
     for _ in ("single changes", "the most promising ones"):
         vectors = next_vectors(game.rules, tried, part.vectors)
         wanted = [
-            cell_of(Game(changed(game.rules, vector)), study.elsewhere(agent), part.games, seed)
+            lineup_of(Game(changed(game.rules, vector)), study.elsewhere(agent), part.games, seed)
             for vector, agent in itertools.product(vectors, part.agents)
         ]
         matches = iter(play("repair", wanted))

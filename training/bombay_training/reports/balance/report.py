@@ -27,7 +27,7 @@ from bombay_training.matches.intervals import (
     mean_bounds,
     share_bounds,
 )
-from bombay_training.matches.results import Match
+from bombay_training.matches.match import Match
 from bombay_training.matches.statistics import FaultCount
 from bombay_training.reports.balance import verdicts
 from bombay_training.reports.balance.plan import Setting

@@ -15,7 +15,7 @@ import numpy as np
 
 from bombay_env.files import atomic
 from bombay_training.learners.zero import ZeroSettings
-from bombay_training.reports.balance.plan import Play, Setting, cell_of, without_faults
+from bombay_training.reports.balance.plan import Play, Setting, lineup_of, without_faults
 
 SEEDS: Final = 5  # nets of each rules
 MINUTES: Final = 3.0
@@ -37,11 +37,11 @@ def play_retrained(
         players, change, games = setting.game.num_players, setting.change, settings[0].games
         if (players, change) in shares:  # of another agent
             continue
-        cells = []
+        lineups = []
         for run, options in _runs(setting, folder, board):
             learn(run, options)
-            cells.append(cell_of(setting.game, AGENT.format(run / "agent.safetensors"), games, seed))
-        matches = without_faults(play("nets that learned the rules", cells))
+            lineups.append(lineup_of(setting.game, AGENT.format(run / "agent.safetensors"), games, seed))
+        matches = without_faults(play("nets that learned the rules", lineups))
         shares[players, change] = np.array([match.win_share.mean(axis=0) for match in matches])
         if change:
             about = {"players": players, "change": change, "nets": SEEDS, "minutes": MINUTES, "games": games}

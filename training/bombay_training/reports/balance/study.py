@@ -17,11 +17,11 @@ from bombay_env import Board, Game
 from bombay_training.evaluation import kingmaking as kingmakers
 from bombay_training.evaluation import tension as tensions
 from bombay_training.evaluation.luck import REDRAWS, variance_shares
-from bombay_training.matches.cells import Cell
 from bombay_training.matches.intervals import Estimate, Moments, estimates, share_bounds
-from bombay_training.matches.results import Match
-from bombay_training.matches.spec import games_with, seed_from
-from bombay_training.reports.balance.plan import Boards, Part, Play, Study, cell_of, cells, plan, without_faults
+from bombay_training.matches.lineup import Lineup
+from bombay_training.matches.match import Match
+from bombay_training.matches.study import games_with, seed_from
+from bombay_training.reports.balance.plan import Boards, Part, Play, Study, lineup_of, lineups, plan, without_faults
 from bombay_training.reports.balance.repair import play_repair
 from bombay_training.reports.balance.report import Row, make_report
 
@@ -36,7 +36,7 @@ def play_study(
     Args:
         study: the study.
         games: one for each number of players.
-        play: plays cells, and gives the match of each.
+        play: plays line-ups, and gives the match of each.
         seed: of the deals of the report, in place of the study's.
         notes: lines for the report.
 
@@ -47,18 +47,21 @@ def play_study(
         AgentFault: an agent did not answer with a legal action.
         ValueError: an agent, a rule or a board is not valid.
     """
-    seed, counts = study.seed() if seed is None else seed, dict[str, int]()  # of games by cell, which parts may share
+    seed, counts = (
+        study.seed() if seed is None else seed,
+        dict[str, int](),
+    )  # of games by line-up, which parts may share
 
-    def counted(part: str, wanted: Sequence[Cell]) -> list[Match]:
-        for cell in wanted:
-            counts[cell.id] = max(counts.get(cell.id, 0), cell.num_games)
+    def counted(part: str, wanted: Sequence[Lineup]) -> list[Match]:
+        for lineup in wanted:
+            counts[lineup.id] = max(counts.get(lineup.id, 0), lineup.num_games)
         return play(part, wanted)
 
-    def faultless(part: str, wanted: Sequence[Cell]) -> list[Match]:
+    def faultless(part: str, wanted: Sequence[Lineup]) -> list[Match]:
         return without_faults(counted(part, wanted))
 
     settings, left_out = plan(study, games)
-    matches = counted("verdicts", cells(settings, seed))
+    matches = counted("verdicts", lineups(settings, seed))
     without_faults(
         match for setting, match in zip(settings, matches, strict=True) if setting.tier.agent in study.others
     )
@@ -88,10 +91,10 @@ def play_study(
 def _boards(study: Study, part: Boards, game: Game, agent: str, play: Play, seed: int) -> Row:
     """How the shares of seats vary between random boards."""
     tier = next(tier for tier in study.tiers if tier.agent == agent)
-    wanted = [cell_of(game, agent, games_with(tier.games, game.num_players), seed, accounts=True)]
+    wanted = [lineup_of(game, agent, games_with(tier.games, game.num_players), seed, accounts=True)]
     for board in map(Board.random, range(part.boards)):
         deals = seed_from(f"{seed} {board.name}")
-        wanted.append(cell_of(Game(game.rules, board), tier.elsewhere or agent, part.games, deals))
+        wanted.append(lineup_of(Game(game.rules, board), tier.elsewhere or agent, part.games, deals))
     packaged, *found = (match.win_share for match in play("boards", wanted))
     best = times_best(found)
     seats = [row | {"best": times} for row, times in zip(spread(found, packaged), best, strict=True)]
@@ -149,7 +152,7 @@ def _expected_variance(estimate: float, error: float) -> float:
 
 def _luck(study: Study, part: Part, game: Game, agent: str, play: Play, seed: int) -> Row:
     """The shares of set-up, restocks and play in the variance."""
-    plain = cell_of(game, agent, part.games, seed)
+    plain = lineup_of(game, agent, part.games, seed)
     matches = play("luck", [dataclasses.replace(plain, redraw=redraw) for redraw in REDRAWS])
     row: Row = {"games": matches[0].num_blocks}
     for quantity in ("margin", "win_share"):
@@ -163,8 +166,8 @@ def _luck(study: Study, part: Part, game: Game, agent: str, play: Play, seed: in
 
 def _recorded(study: Study, part: Part, game: Game, agent: str, play: Play, seed: int) -> Row:
     """What recorded games show."""
-    cell = dataclasses.replace(cell_of(game, agent, part.games, seed, accounts=True), records=True)
-    (match,) = play("recorded games", [cell])
+    lineup = dataclasses.replace(lineup_of(game, agent, part.games, seed, accounts=True), records=True)
+    (match,) = play("recorded games", [lineup])
     kings = _kingmaking(match) if game.num_players >= LEAST_PLAYERS else None
     return {"games": match.num_games, "tension": _tension(match), "kingmaking": kings}
 

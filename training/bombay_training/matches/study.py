@@ -16,7 +16,7 @@
     agent = "champion:nodes=3000"      # with every selection of these that fills the other seats
     among = ["zero", "greedy", "seller", "builder"]
 
-`cells` turns a study into what is played (`matches/cells.py`).
+`lineups` turns a study into what is played (`matches/lineup.py`).
 """
 
 import hashlib
@@ -33,7 +33,7 @@ from bombay_env.envs.common import make_game
 from bombay_env.files.forms import Form, Kind, check
 from bombay_env.files.reading import read_bytes
 from bombay_env.rules import MAX_PLAYERS, MIN_PLAYERS
-from bombay_training.matches.cells import Cell, Seating
+from bombay_training.matches.lineup import Lineup, Seating
 
 Spec = Annotated[str, Field(min_length=1)]
 Specs = Annotated[list[Spec], Field(min_length=1)]
@@ -53,7 +53,7 @@ Deals = Annotated[dict[Literal["2", "3", "4", "5"], Count], BeforeValidator(_for
 SeatingName = Literal["all", "rotate", "fixed"]
 
 
-class Lineups(Form):
+class LineupGroup(Form):
     """Line-ups of one kind: `agent` with `against` or `among`, `mixed`, `pairs` or `seats`.
 
     Args:
@@ -90,8 +90,8 @@ class Lineups(Form):
                 yield "1vrest", (agent, *[other] * (num_players - 1))
             for others in selections(self.among, num_players - 1, self.copies) if self.among else []:
                 yield "mixed", (agent, *others)
-        for lineup in selections(self.mixed, num_players, self.copies) if self.mixed else []:
-            yield "mixed", lineup
+        for agents in selections(self.mixed, num_players, self.copies) if self.mixed else []:
+            yield "mixed", agents
         if self.pairs and num_players == 4:
             yield "2v2", (self.pairs[0],) * 2 + (self.pairs[1],) * 2
         if self.seats and len(self.seats) == num_players:
@@ -122,7 +122,7 @@ class Study(Form):
     seating: SeatingName = "all"
     rules: dict[str, Any] | Spec | None = None
     board: Spec | None = None
-    lineups: Annotated[list[Lineups], Field(min_length=1)]
+    lineups: Annotated[list[LineupGroup], Field(min_length=1)]
 
     @property
     def anchors(self) -> list[str]:
@@ -147,7 +147,7 @@ def games_with(games: Deals, num_players: int, missing: str = "the study has no 
     return games[str(num_players)]  # type: ignore[index]
 
 
-def cells(study: Study, folder: Path, deals: int | None = None) -> list[Cell]:
+def lineups(study: Study, folder: Path, deals: int | None = None) -> list[Lineup]:
     """What a study plays, each line-up once.
 
     Args:
@@ -160,27 +160,27 @@ def cells(study: Study, folder: Path, deals: int | None = None) -> list[Cell]:
             nothing to play.
     """
     seed = _seed(study)
-    found: dict[str, Cell] = {}
+    found: dict[str, Lineup] = {}
     games: dict[int, Game] = {}
-    for number, lineups in enumerate(study.lineups):
-        _check_kind(lineups, number)
-        counts, size = lineups.players or study.players, len(found)
-        of_each = lineups.deals or study.deals
+    for number, group in enumerate(study.lineups):
+        _check_kind(group, number)
+        counts, size = group.players or study.players, len(found)
+        of_each = group.deals or study.deals
         for count in counts:
             game = games.setdefault(count, _game(study, folder, count))
-            for form, lineup in lineups.of(count):
-                seating = Seating.PAIRS if form == "2v2" else Seating(lineups.seating or study.seating)
-                cell = Cell(
+            for form, agents in group.of(count):
+                seating = Seating.PAIRS if form == "2v2" else Seating(group.seating or study.seating)
+                lineup = Lineup(
                     game,
-                    lineup,
+                    agents,
                     deals or games_with(of_each, count, f"lineups[{number}] has no number of deals"),
-                    seed_from(f"{seed} {' '.join(lineup)}") if lineups.own_deals else seed,
+                    seed_from(f"{seed} {' '.join(agents)}") if group.own_deals else seed,
                     seating,
                     form,
-                    lineups.accounts,
+                    group.accounts,
                 )
-                if cell.id not in found or found[cell.id].deals < cell.deals:
-                    found[cell.id] = cell
+                if lineup.id not in found or found[lineup.id].deals < lineup.deals:
+                    found[lineup.id] = lineup
         if len(found) == size:
             raise ValueError(f"lineups[{number}] has no line-up with {', '.join(map(str, counts))} players that is new")
     return list(found.values())
@@ -198,14 +198,14 @@ def selections(agents: Sequence[Any], num_players: int, copies: bool = False) ->
     return list(itertools.combinations(agents, num_players))
 
 
-def _check_kind(lineups: Lineups, number: int) -> None:
-    kinds = [name for name in ("agent", "mixed", "pairs", "seats") if getattr(lineups, name) is not None]
-    others = [name for name in ("against", "among") if getattr(lineups, name) is not None]
+def _check_kind(group: LineupGroup, number: int) -> None:
+    kinds = [name for name in ("agent", "mixed", "pairs", "seats") if getattr(group, name) is not None]
+    others = [name for name in ("against", "among") if getattr(group, name) is not None]
     if len(kinds) != 1 or len(others) != (kinds == ["agent"]):
         raise ValueError(
             f"lineups[{number}] must have `agent` with `against` or `among`, or one of `mixed`, `pairs` and `seats`"
         )
-    if lineups.copies and lineups.mixed is None and lineups.among is None:
+    if group.copies and group.mixed is None and group.among is None:
         raise ValueError(f"lineups[{number}] has `copies`, which is for `mixed` and `among`")
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from bombay_env import Game, checks
 from bombay_env.record import Record
-from bombay_training.matches.cells import Cell
+from bombay_training.matches.lineup import Lineup
 from bombay_training.matches.table import ACCOUNTS, RECORD, LostGame, Times
 
 
@@ -29,7 +29,7 @@ class Match:
     """Games of one line-up. G games, n seats. Its columns are those of `matches/table.py`.
 
     Args:
-        cell: the line-up, its variant and its seed.
+        plan: the line-up, its variant and its seed.
         rows: (G, n) the games. Those that `run` returns are all games of the first deals, in the order of blocks and seatings.
 
     Attributes:
@@ -38,7 +38,7 @@ class Match:
         final, place, win_share, clients: (G, n).
     """
 
-    cell: Cell
+    plan: Lineup
     rows: np.ndarray
 
     deal, block, seating = (_column(name, of_games=True) for name in ("deal", "block", "seating"))
@@ -48,32 +48,32 @@ class Match:
     @property
     def game(self) -> Game:
         """The variant and board."""
-        return self.cell.game
+        return self.plan.game
 
     @property
     def seed(self) -> int:
         """Of the deals and of the agents' randomness."""
-        return self.cell.seed
+        return self.plan.seed
 
     @property
     def format(self) -> str:
         """`1vrest`, `2v2`, `mixed`, or `seats` for any other."""
-        return self.cell.format
+        return self.plan.format
 
     @functools.cached_property
     def agents(self) -> tuple[str, ...]:
         """Names of the distinct agents, in the order of their first seats."""
-        return self.cell.names
+        return self.plan.names
 
     @functools.cached_property
     def lineup(self) -> tuple[str, ...]:
         """The agents' names by seat of the first order."""
-        return tuple(self.agents[index] for index in self.cell.base)
+        return tuple(self.agents[index] for index in self.plan.base)
 
     @property
     def accounts(self) -> np.ndarray | None:
         """(G, n) records with the columns of `ACCOUNTS` (`matches/table.py`), if they were kept."""
-        return self.rows[list(ACCOUNTS)] if self.cell.accounts else None
+        return self.rows[list(ACCOUNTS)] if self.plan.accounts else None
 
     @functools.cached_property
     def faults(self) -> tuple[LostGame, ...]:
@@ -126,11 +126,11 @@ class Match:
 
     def take(self, games: np.ndarray | slice) -> "Match":
         """A match of some of the games, by an index or by (G,) bool."""
-        return Match(self.cell, self.rows[games])
+        return Match(self.plan, self.rows[games])
 
     def seats_of(self, agent: int | str) -> int:
         """The number of an agent's seats in each game."""
-        return int((self.cell.base == self._index(agent)).sum())
+        return int((self.plan.base == self._index(agent)).sum())
 
     def of_agent(
         self, values: np.ndarray, agent: int | str = 0, games: np.ndarray | None = None, by_game: bool = False

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from bombay_env import Rules
-from bombay_training.matches.cells import Seating
-from bombay_training.matches.spec import Study, cells, read_toml
+from bombay_training.matches.lineup import Seating
+from bombay_training.matches.study import Study, lineups, read_toml
 from helpers.command import in_this_process, without_workers
 from helpers.refusal import refusal
 
@@ -15,78 +15,81 @@ HEAD = "seed = 9\ndeals = 3\nplayers = [3, 4]\n"
 
 @pytest.fixture
 def planned(tmp_path):
-    """The cells of a study with this text after `HEAD`."""
+    """The line-ups of a study with this text after `HEAD`."""
 
     def plan(text, deals=None, head=HEAD):
         path = tmp_path / "study.toml"
         path.write_text(head + text)
         study, kept = read_toml(Study, path)
         assert kept == head + text
-        return cells(study, tmp_path, deals)
+        return lineups(study, tmp_path, deals)
 
     return plan
 
 
-def lineups(found):
-    return [(cell.game.num_players, cell.format, cell.lineup) for cell in found]
+def played(found):
+    return [(lineup.game.num_players, lineup.format, lineup.agents) for lineup in found]
 
 
 def test_one_against_the_rest_for_every_number_of_players(planned):
     found = planned('[[lineups]]\nagent = ["a", "b"]\nagainst = ["c", "d"]\n')
-    assert lineups(found) == [
+    assert played(found) == [
         (count, "1vrest", (one, *[other] * (count - 1))) for count in (3, 4) for one in "ab" for other in "cd"
     ]
-    assert {(cell.seed, cell.deals, cell.seating) for cell in found} == {(9, 3, Seating.ALL)}
+    assert {(lineup.seed, lineup.deals, lineup.seating) for lineup in found} == {(9, 3, Seating.ALL)}
 
 
 def test_every_selection_pairs_and_given_seats(planned):
     found = planned('[[lineups]]\nmixed = ["a", "b", "c", "d"]\n[[lineups]]\npairs = ["a", "b"]\nplayers = [4]\n')
     three = [(3, "mixed", tuple(chosen)) for chosen in ("abc", "abd", "acd", "bcd")]
-    assert lineups(found) == [*three, (4, "mixed", tuple("abcd")), (4, "2v2", tuple("aabb"))]
+    assert played(found) == [*three, (4, "mixed", tuple("abcd")), (4, "2v2", tuple("aabb"))]
     assert found[-1].seating is Seating.PAIRS
-    (cell,) = planned('[[lineups]]\nseats = ["a", "b", "a"]\nseating = "fixed"\ndeals = 5\naccounts = true\n')
-    assert (cell.lineup, cell.seating, cell.deals, cell.accounts) == (("a", "b", "a"), Seating.FIXED, 5, True)
+    (lineup,) = planned('[[lineups]]\nseats = ["a", "b", "a"]\nseating = "fixed"\ndeals = 5\naccounts = true\n')
+    assert (lineup.agents, lineup.seating, lineup.deals, lineup.accounts) == (("a", "b", "a"), Seating.FIXED, 5, True)
 
 
 def test_one_agent_among_selections_and_line_ups_with_copies(planned):
     found = planned('[[lineups]]\nagent = ["a", "b"]\namong = ["c", "d", "e"]\ndeals = { 3 = 6, 4 = 8 }\n')
     three = [(3, "mixed", (one, *others)) for one in "ab" for others in ("cd", "ce", "de")]
-    assert lineups(found) == [*three, *[(4, "mixed", (one, *"cde")) for one in "ab"]]
-    assert [cell.deals for cell in found] == [6] * 6 + [8] * 2
+    assert played(found) == [*three, *[(4, "mixed", (one, *"cde")) for one in "ab"]]
+    assert [lineup.deals for lineup in found] == [6] * 6 + [8] * 2
     found = planned('[[lineups]]\nmixed = ["a", "b"]\ncopies = true\nplayers = [3]\n')
-    assert [cell.lineup for cell in found] == [tuple(chosen) for chosen in ("aaa", "aab", "abb", "bbb")]
+    assert [lineup.agents for lineup in found] == [tuple(chosen) for chosen in ("aaa", "aab", "abb", "bbb")]
 
 
 def test_seeds_follow_from_the_release_and_from_line_ups_with_deals_of_their_own(planned):
     text, head = '[[lineups]]\nmixed = ["a", "b", "c", "d"]\nplayers = [3]\n', 'deals = 3\nrelease = "{}"\n'
-    seeds = [{cell.seed for cell in planned(text, head=head.format(release))} for release in ("1.0", "1.1", "1.0")]
+    seeds = [{lineup.seed for lineup in planned(text, head=head.format(release))} for release in ("1.0", "1.1", "1.0")]
     assert [len(each) for each in seeds] == [1, 1, 1]
     assert seeds[0] == seeds[2] != seeds[1]
-    own = [cell.seed for cell in planned(text + "own_deals = true\n", head=head.format("1.0"))]
+    own = [lineup.seed for lineup in planned(text + "own_deals = true\n", head=head.format("1.0"))]
     assert len({*own, *seeds[0]}) == 5
-    assert own == [cell.seed for cell in planned(text + "own_deals = true\n", head=head.format("1.0"))]
+    assert own == [lineup.seed for lineup in planned(text + "own_deals = true\n", head=head.format("1.0"))]
 
 
-def test_the_number_of_deals_can_be_given_and_changes_no_cell(planned):
+def test_the_number_of_deals_can_be_given_and_changes_no_line_up(planned):
     text = '[[lineups]]\nagent = "a"\nagainst = ["b"]\n'
     few, more = planned(text), planned(text, deals=50)
-    assert [cell.id for cell in few] == [cell.id for cell in more]
-    assert {cell.deals for cell in more} == {50}
+    assert [lineup.id for lineup in few] == [lineup.id for lineup in more]
+    assert {lineup.deals for lineup in more} == {50}
 
 
-def test_every_other_fact_of_a_study_makes_other_cells(planned):
+def test_every_other_fact_of_a_study_makes_other_line_ups(planned):
     text = '[[lineups]]\nagent = "a"\nagainst = ["b"]\nplayers = [3]\n'
     found = [planned(text), planned(text.replace('"a"', '"c"')), planned(text + "accounts = true\n")]
     found += [planned(text, head=HEAD + more) for more in ('seating = "rotate"\n', "rules = { toll = 2 }\n")]
     found += [planned(text, head=HEAD.replace("9", "8"))]
-    assert len({cell.id for (cell,) in found}) == len(found)
+    assert len({lineup.id for (lineup,) in found}) == len(found)
 
 
 def test_rules_and_boards_are_read_beside_the_study(planned, tmp_path):
     (tmp_path / "rules.json").write_text('{"toll": 2}')
     text = '[[lineups]]\nagent = "a"\nagainst = ["b"]\n'
     for given in ('rules = "rules.json"\n', "rules = { toll = 2 }\n"):
-        assert [cell.game.rules for cell in planned(text, head=HEAD + given)] == [Rules(3, toll=2), Rules(4, toll=2)]
+        assert [lineup.game.rules for lineup in planned(text, head=HEAD + given)] == [
+            Rules(3, toll=2),
+            Rules(4, toll=2),
+        ]
     refusal(lambda: planned(text, head=HEAD + 'board = "mine.toml"\n'), "mine.toml")
 
 

@@ -1,7 +1,8 @@
-"""What is to be played: cells, which are line-ups with deals, and chunks of their games.
+"""What is to be played: line-ups, and chunks of their games.
 
-A game's deal, its seats and the random keys of its agents follow from its cell and its number alone, so games can be played in
-any order, in any process and in any part of a study. `matches/run.py` plays cells, and `matches/spec.py` reads them from a file.
+A game's deal, its seats and the random keys of its agents follow from its line-up and its number alone, so games can be played in
+any order, in any process and in any part of a study. `matches/run.py` plays line-ups, and `matches/study.py` reads them from a
+file.
 """
 
 import dataclasses
@@ -78,7 +79,7 @@ PAIR_ORDERS: Final = np.array(
 
 @dataclasses.dataclass(frozen=True)
 class Chunk:
-    """Consecutive games of a cell that are played together.
+    """Consecutive games of a line-up that are played together.
 
     Args:
         first: the number of the first game.
@@ -96,12 +97,12 @@ class Chunk:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Cell:
-    """A line-up of one variant of the game, and how many deals it plays.
+class Lineup:
+    """A line-up to play: who sits where in which variant of the game, and how many deals.
 
     Args:
         game: the variant and board.
-        lineup: an agent or a spec for each seat of the first order. The same object or spec may have several seats.
+        agents: an agent or a spec for each seat of the first order. The same object or spec may have several seats.
         deals: their number.
         seed: of the deals and of the agents' randomness, from 0 to 2**64−1. The same seed gives every line-up the same deals.
         seating: who sits where.
@@ -111,7 +112,7 @@ class Cell:
         chunk_games: number of games played together. Another value changes no result, unless an agent draws from its generator
             itself (`agent.lane_keys`). None: `CHUNK_GAMES`, or 1 if an agent `searches`.
         redraw: the `PARTS` of the randomness that are drawn anew. Each game shares all other parts with the same game of the
-            cell without `redraw`. Agents share theirs only if they take it from `agent.lane_keys`.
+            line-up without `redraw`. Agents share theirs only if they take it from `agent.lane_keys`.
 
     Raises:
         ValueError: the line-up does not fill the seats, a number is out of range, there is no such part, or records are to be
@@ -119,7 +120,7 @@ class Cell:
     """
 
     game: Game
-    lineup: tuple[Player, ...]
+    agents: tuple[Player, ...]
     deals: int
     seed: int = 0
     seating: Seating = Seating.ALL
@@ -133,8 +134,8 @@ class Cell:
         seats = self.game.num_players
         if self.seating is Seating.PAIRS and seats != 4:
             raise ValueError(f"2v2 is for 4 players, not {seats}")
-        if len(self.lineup) != seats:
-            raise ValueError(f"the line-up has {len(self.lineup)} agents; this game has {seats} seats")
+        if len(self.agents) != seats:
+            raise ValueError(f"the line-up has {len(self.agents)} agents; this game has {seats} seats")
         checks.whole_number(self.deals, "blocks", 1, checks.MAX_COUNT)
         if self.chunk_games is not None:
             checks.whole_number(self.chunk_games, "chunk_games", 1, checks.MAX_COUNT)
@@ -148,7 +149,7 @@ class Cell:
     @functools.cached_property
     def players(self) -> tuple[Player, ...]:
         """The distinct agents, in the order of their first seats. Objects are distinct even if their names are equal."""
-        return tuple({key_of(player): player for player in self.lineup}.values())
+        return tuple({key_of(player): player for player in self.agents}.values())
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -159,7 +160,7 @@ class Cell:
     def base(self) -> np.ndarray:
         """(n,) int64 indices into `players` in the first order of seats."""
         identities = [key_of(player) for player in self.players]
-        return np.array([identities.index(key_of(player)) for player in self.lineup])
+        return np.array([identities.index(key_of(player)) for player in self.agents])
 
     @property
     def games_per_deal(self) -> int:
@@ -179,7 +180,7 @@ class Cell:
         return {
             "rules": self.game.rules.to_dict(),
             "board": None if board.is_packaged else board.to_dict(),
-            "lineup": [str(player) for player in self.lineup],
+            "lineup": [str(player) for player in self.agents],
             "format": self.format,
             "seating": str(self.seating),
             "seed": self.seed,
@@ -190,17 +191,17 @@ class Cell:
     @functools.cached_property
     def id(self) -> str:
         """16 hexadecimal digits, a digest of `identity`. With agents that are objects it means something in this process only."""
-        objects = [id(player) for player in self.lineup if not isinstance(player, str)]
+        objects = [id(player) for player in self.agents if not isinstance(player, str)]
         text = json.dumps({**self.identity, **({"objects": objects} if objects else {})}, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
-    def chunk_size(self, agents: Sequence[Agent]) -> int:
-        """How many games are played together; `agents` are the players."""
-        return self.chunk_games or (1 if any(map(searches, agents)) else CHUNK_GAMES)
+    def chunk_size(self, made: Sequence[Agent]) -> int:
+        """How many games are played together; `made` are the players, as objects."""
+        return self.chunk_games or (1 if any(map(searches, made)) else CHUNK_GAMES)
 
-    def chunks(self, agents: Sequence[Agent]) -> list[Chunk]:
-        """All games in chunks; `agents` are the players."""
-        size = self.chunk_size(agents)
+    def chunks(self, made: Sequence[Agent]) -> list[Chunk]:
+        """All games in chunks; `made` are the players, as objects."""
+        size = self.chunk_size(made)
         starts = range(0, self.num_games, size)
         return [Chunk(start, min(size, self.num_games - start), (start // size,)) for start in starts]
 
@@ -208,7 +209,7 @@ class Cell:
         """What is known of games before they are played: their rows (G, n) with the results zero.
 
         Args:
-            games: (G,) whole numbers, those of the games in the cell.
+            games: (G,) whole numbers, those of the games in the line-up.
         """
         block, seating = np.divmod(games, self.games_per_deal)
         if self.seating is Seating.ROTATE:
@@ -229,7 +230,7 @@ class Cell:
     def dealt(self, rows: np.ndarray) -> np.ndarray:
         """The states in which these games begin, (G,) records. Their seeds are those of the restocks.
 
-        Set-up and restocks follow from `deal`, unless the cell draws them anew.
+        Set-up and restocks follow from `deal`, unless the line-up draws them anew.
         """
         deal, new = rows["deal"][:, 0], _words(self.seed, streams.REDRAWN_DEALS, rows["block"][:, 0])
         setup, restocks = (new if part in self.redraw else deal for part in ("setup", "restocks"))
@@ -259,8 +260,8 @@ def _words(seed: int, stream: np.uint64, numbers: np.ndarray) -> np.ndarray:
 # --- as plain data ---
 
 
-class CellForm(Form):
-    """A cell in `cells.json`."""
+class LineupForm(Form):
+    """A line-up in `lineups.json`."""
 
     rules: dict[str, Any]
     board: dict[str, Any] | None
@@ -272,14 +273,14 @@ class CellForm(Form):
     redraw: list[str] = []  # noqa: RUF012 -- pydantic copies it
 
 
-def cell_of(form: CellForm, deals: int) -> Cell:
-    """The cell with this number of deals. Raises ValueError if it is not possible."""
+def lineup_of(form: LineupForm, deals: int) -> Lineup:
+    """The line-up with this number of deals. Raises ValueError if it is not possible."""
     seating, game = Seating(form.seating), _game(json.dumps(form.rules), json.dumps(form.board))
-    lineup, redraw = tuple(form.lineup), tuple(form.redraw)
-    return Cell(game, lineup, deals, form.seed, seating, form.format, form.accounts, redraw=redraw)
+    agents, redraw = tuple(form.lineup), tuple(form.redraw)
+    return Lineup(game, agents, deals, form.seed, seating, form.format, form.accounts, redraw=redraw)
 
 
-@functools.lru_cache(maxsize=64)  # most cells of a store are of one of a few games
+@functools.lru_cache(maxsize=64)  # most line-ups of a store are of one of a few games
 def _game(rules: str, board: str) -> Game:
     given = json.loads(board)
     return Game(Rules.from_dict(json.loads(rules)), Board.load() if given is None else Board.from_dict(given))
