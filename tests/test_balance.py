@@ -574,7 +574,7 @@ def test_the_command_writes_the_same_report_for_any_number_of_processes(balance,
     assert done.returncode == 0, done.stderr
     data = json.loads(done.stdout)
     made = {path.name for path in (tmp_path / "study").iterdir()}
-    assert made >= {"report.json", "report.md", "report.html", "rows", "accounts"}
+    assert made >= {"report.json", "report.md", "report.html", "rows"}
     assert json.loads((tmp_path / "study" / "report.json").read_text()) == data
     page = (tmp_path / "study" / "report.md").read_text()
     assert "| seat 2 |" in page

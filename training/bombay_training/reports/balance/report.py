@@ -62,7 +62,7 @@ def changes(quantity: str, before: np.ndarray, after: np.ndarray) -> tuple[list[
 
     moments = Moments.of(after - before)
     p = p_of(lambda confidence: bounds(moments, confidence), lambda low, high: ((low > 0) | (high < 0)).any())
-    return estimates(after - before, bounds), p
+    return estimates(after - before, bounds, CONFIDENCE), p
 
 
 def _level(quantity: str, seats: int, confidence: float) -> float:
