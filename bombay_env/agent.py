@@ -99,7 +99,7 @@ def lane_games(rng: np.random.Generator, count: int) -> np.ndarray:
 
 @dataclasses.dataclass(frozen=True)
 class AgentContext:
-    """What an agent is given besides the states. Environments, matches, games with people, audits and learners make it here.
+    """What `ask` needs besides the states: the agent's generator, and the seeds of the copies of the states that the agent sees.
 
     Args:
         rng: the agent's source of randomness.

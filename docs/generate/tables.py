@@ -26,10 +26,17 @@ def _code(default: object) -> str:
     return f"`{text}`" if text and default is not None else "–"
 
 
+def _in_file(name: str, kind: str) -> str:
+    shape, _, base = kind.rpartition(")")
+    if name == "agent":
+        return "string"
+    return f"list of {shape.strip('(,')} {base}" if shape else kind
+
+
 def rows() -> str:
     """The data dictionary of a store's rows."""
     columns = ["column", "type", "meaning"]
-    lines = [[f"`{name}`", kind, meaning] for name, (kind, meaning) in FILE_COLUMNS.items()]
+    lines = [[f"`{name}`", _in_file(name, kind), meaning] for name, (kind, meaning) in FILE_COLUMNS.items()]
     return markdown_table(columns, lines, left=columns)
 
 

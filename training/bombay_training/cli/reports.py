@@ -56,7 +56,8 @@ def ratings(
     The mean rating of the anchors is 0, or, if the store's study has none, of the largest set of agents in which each has beaten
     each, at least through others. `share` is the expected win share against agents of rating 0. `first` is the probability that
     the agent is the best of them.
-    The line below a table says whether one rating for each agent explains all line-ups: where it does not, there may be cycles.
+    The line below a table says whether one rating for each agent explains all line-ups. Where it does not, some
+    agents do better or worse against certain others.
     """
     from bombay_training.evaluation import ratings as module
 

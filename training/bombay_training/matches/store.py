@@ -232,8 +232,8 @@ def read_lineups(folder: Path) -> dict[str, LineupForm]:
     """
     if (folder / EARLIER).exists():
         raise ValueError(
-            f"{checks.shown_path(folder)} was written by revision {read_provenance(folder).revisions[-1]}, which kept games in "
-            "another way; play them again in a new folder"
+            f"{checks.shown_path(folder)} was written by revision {read_provenance(folder).revisions[-1]}, in an older "
+            "format; play them again in a new folder"
         )
     path = folder / LINEUPS
     return parse(dict[str, LineupForm], read_bytes(path), str(path)) if path.exists() else {}
@@ -346,7 +346,7 @@ def _rows(lineup: Lineup, columns: dict[str, np.ndarray], where: str) -> np.ndar
     known = {name: flat[name] for name in KNOWN} | {"agent": np.array(lineup.names)[flat["agent"]]}
     if len(flat) != len(columns["game"]) or any((columns[name] != values).any() for name, values in known.items()):
         # Another version may deal and seat in another way.
-        raise ValueError(f"{where} has other deals or seats than its line-ups say")
+        raise ValueError(f"{where} has other deals or seats than {LINEUPS} says")
     if lineup.accounts and any(columns[name][0] is None for name in ACCOUNTS):
         raise ValueError(f"{where} cannot be read: its rows lack accounts")
     for name in (*COLUMNS, *(ACCOUNTS if lineup.accounts else ())):

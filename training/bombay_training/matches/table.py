@@ -20,11 +20,14 @@ COLUMNS: Final = {  # type and meaning of each
     "block": ("int32", "number of the deal, from 0"),
     "deal": (
         "uint64",
-        "seed of the game: all its chance follows from it (RULES 8), except for what the line-up redraws",
+        "seed of the game: all its chance follows from it (RULES 8), except in games for luck, which draw a part of it anew",
     ),
     "seating": ("int8", "number of the seating: by how many seats the circular order drawn for the deal is rotated"),
     "seat": ("int8", "seat, from 0 in the order of play of the first set"),
-    "agent": ("int8", "index of the agent in this seat, among those of the line-up; in a file its spec"),
+    "agent": (
+        "int8",
+        "agent in this seat: in memory its index among the different ones of the line-up, in a file its spec",
+    ),
     "final": ("int32", "rupees with awards (RULES 5); 0 after a fault"),
     "place": ("int8", "1 is the best, by rupees and then Clients; tied seats share the better place; 0 after a fault"),
     "win_share": ("float64", "1 over the number of winners; after a fault 0 for the offender, the rest shared equally"),
