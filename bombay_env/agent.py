@@ -111,7 +111,7 @@ class AgentContext:
 
     @classmethod
     def drawn(cls, rng: np.random.Generator, count: int, by: np.random.Generator | None = None) -> Self:
-        """A context for `count` states, whose seeds are drawn by another generator, or by `rng` before the agent acts."""
+        """A context for `count` states. Its seeds are drawn from `by`, or else from `rng`, before the agent draws from it."""
         return cls(rng, (by or rng).integers(MAX_SEED, size=count, dtype=np.uint64, endpoint=True))
 
     @classmethod

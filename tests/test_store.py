@@ -1,6 +1,7 @@
 """Stores: what a folder keeps, what a kill leaves, and the digest of all results."""
 
 import contextlib
+import dataclasses
 import json
 import os
 import random
@@ -14,7 +15,7 @@ import pytest
 
 from bombay_env import Game, Rules
 from bombay_training.matches import store as stores
-from bombay_training.matches.engines.local import WorkerPool
+from bombay_training.matches.engines.local import Here, WorkerPool
 from bombay_training.matches.lineup import Lineup, Seating
 from bombay_training.matches.run import run
 from bombay_training.matches.store import FolderStore, Store, digest, read_matches
@@ -103,6 +104,26 @@ def test_more_deals_continue_a_study_as_if_it_had_been_played_at_once(tmp_path):
     assert digest(continued) == digest(run(lineups(9))) == digest(read_matches(tmp_path / "s"))
     rows = parquet.read_table(tmp_path / "s" / "rows").to_pylist()
     assert len({(row["lineup"], row["game"], row["seat"]) for row in rows}) == len(rows)
+
+
+def test_records_of_games_that_are_there_are_made_by_playing_them_again(tmp_path):
+    lineup = Lineup(TINY, ("random", "greedy", "random"), 4, 5, chunk_games=5)
+    wanted, moved = dataclasses.replace(lineup, records=True), []
+    with FolderStore(tmp_path / "s") as store:
+        (plain,) = run([lineup], store)
+        assert plain.records == ()
+        assert not store.known(wanted).any()
+        store.add(wanted, Here().play_chunk(wanted, wanted.chunks([])[0]))  # and then it is stopped
+        match = store.match(wanted)
+        assert (match.num_games, len(match.records)) == (3, 3), "the complete deals that have records"
+        (match,) = run([wanted], store, progress=moved.append)
+        assert sum(moved) == 12 - 5
+        assert match.records == run([wanted])[0].records
+        assert (match.final == plain.final).all()
+        again, _ = run([wanted, lineup], store, progress=moved.append)
+        assert (sum(moved), again.records) == (12 - 5, match.records)
+    rows = parquet.read_table(tmp_path / "s" / "rows")
+    assert len(rows) == 12 * 3, "each game is kept once"
 
 
 def test_the_digest_changes_with_every_kind_of_result():

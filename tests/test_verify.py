@@ -5,8 +5,10 @@ import json
 import numpy as np
 import pytest
 
+from bombay_agents import make
 from bombay_env import Game, Rules
 from bombay_training.evaluation.verify import _sample, verify
+from bombay_training.matches.engines.local import Here
 from bombay_training.matches.lineup import Lineup, Seating
 from bombay_training.matches.published import LEAGUE
 from bombay_training.matches.run import run
@@ -47,6 +49,17 @@ def test_the_games_of_a_store_repeat(folder):
     found = verify(folder, games=60)
     assert (found.games, found.differences) == (60, [])
     assert verify(folder, games=7).games == 7
+
+
+def test_the_complete_deals_of_a_store_that_was_interrupted_are_compared(tmp_path):
+    lineup = Lineup(TINY, ("test_verify:Draws", "random", "random"), 100, 3)
+    (chunk, *_) = lineup.chunks([make(player) for player in lineup.players])
+    assert chunk.count % 3, "the last deal is not complete"
+    with FolderStore(tmp_path / "s") as store:
+        store.check([lineup], None, None)
+        store.add(lineup, Here().play_chunk(lineup, chunk))
+    found = verify(tmp_path / "s", games=40)
+    assert (found.games, found.differences) == (40, [])
 
 
 def test_a_sample_has_a_game_of_every_line_up(folder):

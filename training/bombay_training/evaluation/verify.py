@@ -114,6 +114,7 @@ def _unequal(
 
 
 def _equal(match: Match, rows: np.ndarray) -> bool:
-    """Whether games have the results of the match, faults included."""
+    """Whether games have the results of the match, faults included. Those of deals that are not complete are not compared."""
+    rows = rows[rows["game"][:, 0] < match.num_games]
     before = match.rows[rows["game"][:, 0]]
     return all(bool((before[name] == rows[name]).all()) for name in RESULTS)

@@ -55,17 +55,18 @@ def run(
     """
     store = Store() if store is None else store
     agents = check(lineups, store, engine)
-    jobs: list[tuple[Lineup, Chunk]] = []
-    for lineup in lineups:
-        known = store.known(lineup)
-        for chunk in lineup.chunks([agents[key_of(player)] for player in lineup.players]):
-            if lineup.records or not known[chunk.first : chunk.first + chunk.count].all():
-                jobs.append((lineup, chunk))
+    known = {lineup: store.known(lineup) for lineup in lineups}
+    jobs = [
+        (lineup, chunk)
+        for lineup in lineups
+        for chunk in lineup.chunks([agents[key_of(player)] for player in lineup.players])
+        if not known[lineup][chunk.first : chunk.first + chunk.count].all()
+    ]
     with contextlib.closing((engine or Here()).play(iter(jobs))) as played:  # type: ignore[type-var]
         for lineup, rows in played:
             store.add(lineup, rows)
             if progress:
-                progress(len(rows))
+                progress(int((~known[lineup][rows["game"][:, 0]]).sum()))
     matches = [store.match(lineup) for lineup in lineups]
     return [match for match in matches if match is not None]
 

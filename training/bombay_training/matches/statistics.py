@@ -105,7 +105,7 @@ def fault_note(counts: dict[str, FaultCount], consequence: str) -> str:
 
 
 def unrated_note(counts: dict[str, FaultCount]) -> str:
-    """Why agents have no rating, in one line; empty if there are none. Those that do not often fail met no other agents."""
+    """Why agents have no rating, in one line; empty if there are none. Those that seldom fail met only agents that often do."""
     others = [name for name, count in counts.items() if not count.unreliable]
     note = fault_note(counts, "not rated, and games with such an agent are left out")
     return f"{note}; not rated, because no games are left: {', '.join(others)}" if others else note

@@ -43,7 +43,7 @@ OWN: Final = {STUDY, PROVENANCE, LOCK, ROWS}  # what a store holds before its fi
 FLUSH_SECONDS: Final = 5.0  # between two parts
 PART: Final = re.compile(r"\d+\.parquet")
 FILE_COLUMNS: Final = {"lineup": ("string", "its id in lineups.json"), **COLUMNS, **ACCOUNTS}  # type and meaning
-KNOWN: Final = ("deal", "block", "seating", "seat", "agent")  # columns that follow from the line-up
+KNOWN: Final = ("deal", "block", "seating", "seat", "agent")  # columns that follow from the line-up and `game`
 
 
 class Store:
@@ -71,10 +71,7 @@ class Store:
         """
 
     def add(self, lineup: Lineup, rows: np.ndarray) -> None:
-        """Keep games. Those that are there already stay as they are; only their records are taken."""
-        kept = self.rows(lineup) if lineup.records else rows[:0]
-        _, mine, again = np.intersect1d(kept["game"][:, 0], rows["game"][:, 0], return_indices=True)
-        kept[RECORD][mine] = rows[RECORD][again]
+        """Keep games. One that is there already keeps its result, and gets a record if it had none."""
         self.parts.setdefault(lineup.id, []).append(rows)
 
     def flush(self) -> None:
@@ -88,8 +85,10 @@ class Store:
         return parts[0]
 
     def known(self, lineup: Lineup) -> np.ndarray:
-        """Which of the line-up's games are there, (`num_games`,) bool."""
-        return np.isin(np.arange(lineup.num_games), self.rows(lineup)["game"][:, 0])
+        """Which of the line-up's games are there, with their records if these are wanted: (`num_games`,) bool."""
+        rows = self.rows(lineup)
+        wanted = [record is not None for record in rows[RECORD][:, 0]] if lineup.records else slice(None)
+        return np.isin(np.arange(lineup.num_games), rows["game"][wanted, 0])
 
     def match(self, lineup: Lineup) -> Match | None:
         """The first deals of a line-up whose games are all there, up to the line-up's number of deals; None if there is none."""
@@ -149,6 +148,7 @@ class FolderStore(Store):
         self.waiting: list[tuple[Lineup, np.ndarray]] = []
         self.flushed = time.monotonic()
         self.parts = {key: [rows] for key, (_, rows) in read_rows(self.folder).items()}
+        self.kept = {key: set(rows["game"][:, 0].tolist()) for key, (rows,) in self.parts.items()}  # numbers of games
 
     def __exit__(self, *_: object) -> None:
         """Write what waits, and let others write."""
@@ -183,10 +183,12 @@ class FolderStore(Store):
 
     def add(self, lineup: Lineup, rows: np.ndarray) -> None:
         """Keep games; the new ones are written together with those of the next few seconds."""
-        new = rows[~np.isin(rows["game"][:, 0], self.rows(lineup)["game"][:, 0])]
         super().add(lineup, rows)
-        if len(new):
-            self.waiting.append((lineup, new))
+        games, kept = rows["game"][:, 0].tolist(), self.kept.setdefault(lineup.id, set())
+        new = [game not in kept for game in games]
+        if any(new):
+            kept.update(games)
+            self.waiting.append((lineup, rows[new]))
         if time.monotonic() - self.flushed > FLUSH_SECONDS:
             self.flush()
 

@@ -46,7 +46,7 @@ ACCOUNTS: Final = {  # the columns of line-ups that keep accounts
     "spent": (f"({len(SPENDING)},)int32", f"actions by what they were spent on: {', '.join(SPENDING)}"),
 }
 RECORD: Final = (
-    "record"  # a column in memory alone: the `Record` of the game, in the row of seat 0, if records are kept
+    "record"  # a column that files lack: the game's `Record` in the row of seat 0, None in others or if none is kept
 )
 
 
@@ -65,9 +65,14 @@ def blank_rows(games: int, seats: int, accounts: bool) -> np.ndarray:
 
 
 def joined(parts: Sequence[np.ndarray]) -> np.ndarray:
-    """The games of all parts in the order of their numbers. Of a game that has been played twice, the first part counts."""
+    """The games of all parts in the order of their numbers. A game that was played twice counts once, with its record."""
     rows = np.concatenate(parts)
-    return np.asarray(rows[np.unique(rows["game"][:, 0], return_index=True)[1]])
+    numbers, first = np.unique(rows["game"][:, 0], return_index=True)
+    games = np.asarray(rows[first])
+    for again in np.setdiff1d(np.arange(len(rows)), first):
+        if rows[RECORD][again, 0] is not None:
+            games[RECORD][np.searchsorted(numbers, rows["game"][again, 0])] = rows[RECORD][again]
+    return games
 
 
 @dataclasses.dataclass(frozen=True)

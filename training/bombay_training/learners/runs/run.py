@@ -75,7 +75,8 @@ class Run(abc.ABC):
         settings: as given.
         games: one `Game` for each player count.
         updates_done: number of updates so far.
-        elapsed: seconds that they took, without the first one of a process, in which kernels are compiled or loaded.
+        elapsed: seconds that they took. In the first update of a process kernels are compiled or loaded, so the second one counts
+            twice instead.
         folder: the folder that the run holds, from `create` or `open` to the end of `loop`, or None. While it does, no other run
             can be created or opened there.
     """
@@ -93,7 +94,7 @@ class Run(abc.ABC):
         self.updates_done, self.elapsed = 0, 0.0
         self.folder: Path | None = None
         self._lock: locks.BaseFileLock | None = None
-        self._compiled = False
+        self._updates_here = 0  # in this process
 
     # What a learner defines
 
@@ -322,8 +323,8 @@ class Run(abc.ABC):
         """One `update`, which is counted and timed. Returns its line of `metrics.jsonl`."""
         start = time.monotonic()
         figures = self.update(self.fraction)
-        self.elapsed += time.monotonic() - start if self._compiled else 0.0
-        self.updates_done, self._compiled = self.updates_done + 1, True
+        self.elapsed += (time.monotonic() - start) * (0, 2, 1)[min(self._updates_here, 2)]
+        self.updates_done, self._updates_here = self.updates_done + 1, self._updates_here + 1
         return {"update": self.updates_done, **self.totals(), "seconds": round(self.elapsed, 3), **figures}
 
 
