@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from bombay_agents import Agent, make
 from bombay_agents.random import RandomAgent
 from bombay_agents.scripted.greedy import GreedyAgent
+from bombay_agents.scripted.greedy_value import time_left
 from bombay_agents.scripted.styles import TollKeeperAgent
 from bombay_env import registry
 from bombay_env.registry import agent_names, format_spec
@@ -221,6 +222,15 @@ def test_decisions_of_greedy_are_those_of_the_published_games(spec):
 
 
 @pytest.mark.skipif(SLOW, reason="strength takes hundreds of games")
+def test_no_actions_are_left_when_the_game_is_over():
+    game = variant(3, sets=1, turns_per_set=1)
+    states = game.new_states([4])
+    while not game.is_terminal(states)[0]:
+        assert sum(time_left(states[0], game.tables[0], states["current_player"][0])) > 0
+        game.step(states, game.legal_actions(states).argmax(axis=1))
+    assert [time_left(states[0], game.tables[0], player) for player in range(3)] == [(0, 0, 0)] * 3
+
+
 def test_greedy_beats_three_random_players_and_earns_rupees():
     game, blocks = official(4), 100
     share = share_with_interval(one_vs_rest(game, GreedyAgent(), RandomAgent(), blocks, seed=1))
