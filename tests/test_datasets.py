@@ -122,6 +122,15 @@ def test_a_minari_dataset_has_an_episode_for_each_seat(tmp_path, monkeypatch):
     assert "rules | official" in card
 
 
+def test_the_environment_of_a_minari_dataset_has_the_board_of_its_games(tmp_path, monkeypatch):
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    *_, record = play(2, 3, View(), largest_board())
+    minari.write(tmp_path / "other-v0", [record], [record.game], View())
+    env = library.load_dataset("other-v0").recover_environment()
+    assert env.unwrapped.game == record.game
+    assert not env.unwrapped.game.board.is_packaged
+
+
 def test_a_game_without_a_result_is_left_out():
     *_, record = play(2, 5, View())
     unfinished = Record.from_dict({**record.to_dict(), "events": list(record.events[:10]), "result": None})
