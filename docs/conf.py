@@ -27,7 +27,7 @@ extensions = [
 root_doc = "docs/index"
 include_patterns = ["docs/**", "bombay_env/RULES.md", "agents/bombay_agents/weights/*.md", "notebooks/*"]
 # The folders without pages, so that they are not searched.
-exclude_patterns = [".*", "docs/_*", "docs/balance", "**/__pycache__", "dist", "runs", "tests", "training"]
+exclude_patterns = [".*", "docs/_*", "**/__pycache__", "dist", "runs", "tests", "training"]
 templates_path = ["_templates"]
 
 # Every reference must be found, except those to other projects: their lists of names are not at hand without a network.
@@ -36,12 +36,13 @@ OTHERS = "collections|contextlib|enum|gymnasium|nn|np|numba|numpy|os|pathlib|pet
 # Made once and passed on, so that nobody calls their methods; or on their packages' pages by shorter names.
 UNLISTED = (
     "TurnWorkspace|EndgameWorkspace|WorkerPool|ValueNet|LastAction|RunSettings|LostGame|"
-    "HasEvaluator|PythonEvaluator|Match|Progress|Estimate"
+    "HasEvaluator|PythonEvaluator|Match|Progress|Estimate|Times|Store|Engine|Seating|FaultCount|Model|CellFit|LaneGenerator"
 )
 nitpick_ignore_regex = [
     ("py:.*", rf"({OTHERS})\b.*"),
     ("py:exc", "ResetNeeded|DependencyNotInstalled"),  # Gymnasium's
     ("py:class", rf".*\.({UNLISTED})"),
+    ("py:class", r"[a-z]\w*"),  # words in the descriptions of attributes, taken for their types
 ]
 
 nb_execution_mode = "off"  # their outputs are kept

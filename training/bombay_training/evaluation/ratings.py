@@ -1,6 +1,6 @@
 """Ratings of agents from matches of any line-ups of one number of players, with intervals over deals.
 
-Each agent has a strength θ and each seat an effect γ. An agent in seat s has the weight v = exp(θ + γ[s]). Two models use them:
+Each agent has a strength θ and each seat an effect γ. An agent in seat s has the weight v = exp(θ + γ[s]). Two models use them::
 
     wins    P(s wins) = v[s] / Σ v. A shared win counts in parts. The fit reproduces the mean win share of every agent and seat.
     orders  Plackett and Luce: the first place goes by these odds, the next one by the odds among the seats left, and so on. The

@@ -31,7 +31,7 @@ from bombay_training.learners.ppo.seat_buffer import MAX_SEATS
 
 
 class BombayVecEnv(VecEnv):
-    """Self-play environments over one or more `Game`s.
+    """Self-play environments over one or more variants.
 
     Args:
         games: such as one for each player count; on one board, since one net serves them all.
