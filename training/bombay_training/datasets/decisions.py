@@ -39,7 +39,7 @@ class Decisions:
         observations: (T, F) float32, as that seat saw it.
         masks: (T, A) bool, what was legal.
         actions: (T,) int64.
-        rewards: (T,) float32, what the seat was paid from this decision to its next one: zero but for its last.
+        rewards: (T,) float32, what the seat was paid from this decision to its next one. Only its last is not zero.
         last: (T,) bool, whether it is the seat's last decision.
         final: (n, F) float32, what each seat sees after the end.
     """

@@ -72,7 +72,7 @@ def _schema(games: Sequence[Game], view: View) -> Any:
         ("observation", pa.list_(pa.float32(), game.num_features)),  # as that seat saw it
         ("action_mask", pa.list_(pa.bool_(), game.num_actions)),  # what was legal
         ("action", pa.int16()),  # what it did
-        ("reward", pa.float32()),  # what it was paid until its next decision: zero but for its last
+        ("reward", pa.float32()),  # what it was paid until its next decision; only its last is not zero
         ("terminated", pa.bool_()),  # whether it is the seat's last decision
     ]
     return pa.schema([pa.field(name, kind, nullable=False) for name, kind in fields], {"bombay": json.dumps(about)})

@@ -323,7 +323,9 @@ class Run(abc.ABC):
         """One `update`, which is counted and timed. Returns its line of `metrics.jsonl`."""
         start = time.monotonic()
         figures = self.update(self.fraction)
-        self.elapsed += (time.monotonic() - start) * (0, 2, 1)[min(self._updates_here, 2)]
+        took = time.monotonic() - start
+        if self._updates_here:  # the second update of a process also stands for its first
+            self.elapsed += 2 * took if self._updates_here == 1 else took
         self.updates_done, self._updates_here = self.updates_done + 1, self._updates_here + 1
         return {"update": self.updates_done, **self.totals(), "seconds": round(self.elapsed, 3), **figures}
 
