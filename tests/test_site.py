@@ -16,7 +16,7 @@ from bombay_env import bombay_v0
 ROOT = Path(__file__).parent.parent
 # What `make docs` runs, with folders of its own.
 OPTIONS = ("--quiet", "--fail-on-warning", "--keep-going", "--fresh-env", "--conf-dir")
-PATTERNS = ("docs/*.md", "docs/api/*.rst", "agents/bombay_agents/weights/*.md", "bombay_env/*.md", "notebooks/*.*")
+PATTERNS = ("docs/**/*.md", "docs/api/*.rst", "agents/bombay_agents/weights/*.md", "bombay_env/*.md", "notebooks/*.*")
 PAGES = {path.relative_to(ROOT).with_suffix("").as_posix() for pattern in PATTERNS for path in ROOT.glob(pattern)}
 
 
