@@ -26,7 +26,7 @@ from helpers.matches import edited
 
 pytest.importorskip("bombay_training.reports.balance.report", reason="needs the extra `analysis`")
 
-from bombay_training.reports.balance import page, plan, repair, retraining, study, verdicts
+from bombay_training.reports.balance import page, plan, report, retraining, study
 from bombay_training.reports.balance.report import share_changes, share_intervals
 
 SHIPPED = {2: 8_100, 3: 20_400, 4: 32_200, 5: 44_500}  # games of a tier in studies/balance.toml
@@ -65,7 +65,7 @@ def at_margin(n, margin):
     ],
 )
 def test_a_verdict_says_how_far_seats_surely_are_from_par(shares, word):
-    (verdict,) = verdicts.decide([wins(np.random.default_rng(1), 40_000, shares)])
+    (verdict,) = report.decide([wins(np.random.default_rng(1), 40_000, shares)])
     assert verdict["word"] == word
     assert verdict["deviation"] == pytest.approx(np.abs(np.array(shares) * len(shares) - 1).max(), abs=0.03)
     assert (verdict["games_needed"] is not None) <= (word == "undecided")
@@ -77,19 +77,19 @@ def test_a_verdict_says_how_far_seats_surely_are_from_par(shares, word):
 def test_the_interval_decides_and_not_the_number_of_games():
     """A bias that is large enough is found in few games, and a fair cell stays undecided in few."""
     rng = np.random.default_rng(2)
-    assert verdicts.decide([wins(rng, 300, [0.6, 0.2, 0.2])])[0]["word"] == "biased"
-    few = verdicts.decide([np.tile(np.eye(3), (100, 1))])[0]
+    assert report.decide([wins(rng, 300, [0.6, 0.2, 0.2])])[0]["word"] == "biased"
+    few = report.decide([np.tile(np.eye(3), (100, 1))])[0]
     assert few["word"] == "undecided"
     assert 2_700 < few["games_needed"] < 3_300  # with one cell of 3,300 games the power is .95
 
 
 def test_the_games_needed_decide_with_the_power_they_promise():
     rng, shares = np.random.default_rng(3), np.array([0.29, 0.25, 0.23, 0.23])
-    needed = verdicts.games_needed(np.repeat(np.eye(4), (290, 250, 230, 230), axis=0), 0.05)
-    decided = [verdicts.decide([wins(rng, needed, shares)])[0]["word"] == "biased" for _ in range(200)]
+    needed = report.games_needed(np.repeat(np.eye(4), (290, 250, 230, 230), axis=0), 0.05)
+    decided = [report.decide([wins(rng, needed, shares)])[0]["word"] == "biased" for _ in range(200)]
     assert 0.85 <= np.mean(decided) <= 0.97  # .9, and a little more since the tests are one-sided at 5 % in all
-    needed = verdicts.games_needed(np.tile(np.eye(5), (1000, 1)), 0.05)  # all five seats must pass
-    passed = [verdicts.test_cell(wins(rng, needed, [0.2] * 5))["nearly_fair"] <= 0.05 for _ in range(200)]
+    needed = report.games_needed(np.tile(np.eye(5), (1000, 1)), 0.05)  # all five seats must pass
+    passed = [report.test_cell(wins(rng, needed, [0.2] * 5))["nearly_fair"] <= 0.05 for _ in range(200)]
     assert 0.85 <= np.mean(passed) <= 0.98
 
 
@@ -98,11 +98,11 @@ def test_many_cells_are_corrected():
     rng = np.random.default_rng(5)
     for _ in range(20):
         cell = wins(rng, 8_100, [0.5, 0.5])
-        if 0.05 / 12 < verdicts.test_cell(cell)["fair"] < 0.05:
+        if 0.05 / 12 < report.test_cell(cell)["fair"] < 0.05:
             break
     others = [wins(rng, 1_000, [0.52, 0.48]) for _ in range(11)]
-    assert verdicts.decide([cell])[0]["word"] == "fair"
-    assert verdicts.decide([cell, *others])[0]["word"] != "fair"
+    assert report.decide([cell])[0]["word"] == "fair"
+    assert report.decide([cell, *others])[0]["word"] != "fair"
 
 
 @pytest.mark.parametrize("cells", [100, SIMULATED])
@@ -110,7 +110,7 @@ def test_many_cells_are_corrected():
 def test_a_seat_at_the_margin_is_called_fair_at_most_as_often_as_promised(n, cells):
     """At most 5 % with three standard errors of the simulation: 123 of 2,000."""
     rng, most = np.random.default_rng(n), {100: 12, 2000: 123}[cells]
-    called = sum(verdicts.test_cell(wins(rng, SHIPPED[n], at_margin(n, 0.04)))["fair"] <= 0.05 for _ in range(cells))
+    called = sum(report.test_cell(wins(rng, SHIPPED[n], at_margin(n, 0.04)))["fair"] <= 0.05 for _ in range(cells))
     assert called <= most
 
 
@@ -118,7 +118,7 @@ def test_a_seat_at_the_margin_is_called_fair_at_most_as_often_as_promised(n, cel
 @pytest.mark.parametrize("n", [2, 3, 4, 5])
 def test_a_fair_cell_is_called_fair_at_the_shipped_games(n, cells):
     rng = np.random.default_rng(10 + n)
-    called = sum(verdicts.test_cell(wins(rng, SHIPPED[n], [1 / n] * n))["fair"] <= 0.05 for _ in range(cells))
+    called = sum(report.test_cell(wins(rng, SHIPPED[n], [1 / n] * n))["fair"] <= 0.05 for _ in range(cells))
     assert called >= 0.9 * cells - (2 if cells < 100 else 0)
 
 
@@ -126,10 +126,10 @@ def test_a_fair_cell_is_called_fair_at_the_shipped_games(n, cells):
 def test_a_study_calls_no_cell_fair_or_biased_at_its_margin_more_often_than_promised(studies):
     """Four fair cells take the correction away from those at a margin, which is where Holm errs most."""
     rng, wrong = np.random.default_rng(70), {"fair": 0, "biased": 0}
-    for word, margin in (("fair", verdicts.FAIR), ("biased", verdicts.NEARLY_FAIR)):
+    for word, margin in (("fair", report.FAIR), ("biased", report.NEARLY_FAIR)):
         for _ in range(studies):
             sure = [[0.5, 0.5] if word == "fair" else [0.8, 0.2]] * 4
-            decided = verdicts.decide([wins(rng, 4_000, shares) for shares in [*sure, *[at_margin(2, margin)] * 4]])
+            decided = report.decide([wins(rng, 4_000, shares) for shares in [*sure, *[at_margin(2, margin)] * 4]])
             wrong[word] += any(verdict["word"] == word for verdict in decided[4:])
     assert max(wrong.values()) <= {20: 5, 2000: 123}[studies]
 
@@ -146,7 +146,7 @@ def test_the_shipped_study_has_the_games_that_these_tests_prove():
 def test_agents_together_have_a_headline_with_a_label():
     def found(*words):
         made = [{"word": word, "above": above, "below": below} for word, above, below in words]
-        return verdicts.label(made, [False, True, True][: len(made)])
+        return report.label(made, [False, True, True][: len(made)])
 
     biased, other, fair, unknown = (
         ("biased", (0,), (2,)),
@@ -261,12 +261,12 @@ def test_the_page_in_prose_has_the_figures_of_the_report():
 
 
 def test_vectors_are_at_most_two_rupees_and_never_below_nothing():
-    found = repair.all_vectors(Rules.official(3))
+    found = study.all_vectors(Rules.official(3))
     assert found[0] == (0, 0, 0)
     assert len(found) == len(set(found)) == 4**3
-    assert len(repair.next_vectors(Rules.official(5), {}, 40)) == 16
+    assert len(study.next_vectors(Rules.official(5), {}, 40)) == 16
     poor = dataclasses.replace(Rules.official(2), starting_rupees=(0, 2))
-    assert min(vector[0] for vector in repair.all_vectors(poor)) == 0
+    assert min(vector[0] for vector in study.all_vectors(poor)) == 0
 
 
 def test_the_fairest_vector_is_found_and_the_least_change_among_equals():
@@ -277,15 +277,15 @@ def test_the_fairest_vector_is_found_and_the_least_change_among_equals():
         share = 0.5 * (1 + 0.2 + 0.05 * (vector[0] - vector[1]))
         return [np.repeat([[1.0, 0.0], [0.0, 1.0]], (round(10_000 * share), 10_000 - round(10_000 * share)), axis=0)]
 
-    played = {vector: results(vector) for vector in repair.next_vectors(rules, {}, 40)}
-    further = repair.next_vectors(rules, played, 12)
+    played = {vector: results(vector) for vector in study.next_vectors(rules, {}, 40)}
+    further = study.next_vectors(rules, played, 12)
     assert further[0] == (-1, 2)  # the effects of single changes add up
     assert len(further) == 12 - len(played)
     assert not set(further) & set(played)
     played |= {vector: results(vector) for vector in further}
-    assert repair.choose(played) == (-1, 2)
-    flat = {vector: [np.tile(np.eye(2), (500, 1))] for vector in repair.all_vectors(rules)}
-    assert repair.choose(flat) == (0, 0)
+    assert study.choose(played) == (-1, 2)
+    flat = {vector: [np.tile(np.eye(2), (500, 1))] for vector in study.all_vectors(rules)}
+    assert study.choose(flat) == (0, 0)
 
 
 # --- the study and its page ---

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from bombay_training.matches.published import LEAGUE
 from bombay_training.reports import leaderboard
-from bombay_training.rich_tables import format_ms, interval, markdown_table
+from bombay_training.reports.pages import table
 
 CHART: Final = "leaderboard.png"  # `bombay leaderboard` writes it together with the page
 PLAYERS: Final = 4  # of the README's table
@@ -27,10 +27,5 @@ def data() -> dict[str, Any]:
 def strength() -> str:
     """The README's table: the strongest agents at one number of players, best first."""
     (count,) = (count for count in data()["counts"] if count["players"] == PLAYERS)
-    rows = [
-        [f"`{row['agent']}`", row["knowledge"], interval(row["share"], "{:.3f}"), format_ms(row["ms"])]
-        for row in count["agents"][:STRONGEST]
-    ]
-    return markdown_table(
-        ["agent", "scripted knowledge", "win share [95 %]", "ms/turn"], rows, {"agent", "scripted knowledge"}
-    )
+    columns = "agent | scripted knowledge | win share [95 %] | ms/turn"
+    return table(count["agents"][:STRONGEST], columns, "{agent:code} | {knowledge} | {share:.3f} | {ms:ms}").rstrip()

@@ -328,7 +328,7 @@ def own_study(
     """The study of the options, and a line for each default agent that cannot play on the board.
 
     Raises:
-        ValueError: a tier is not `SPEC` or `SPEC@GAMES`, or as `plans.check_study`.
+        ValueError: a tier is not `SPEC` or `SPEC@GAMES`, or as `plans.plan`.
     """
     chosen, notes = [_tier(text, deals) for text in tiers or TIERS], list[str]()
     for tier in [] if tiers else list(chosen):
@@ -338,7 +338,7 @@ def own_study(
             chosen.remove(tier)
             notes.append(f"{tier['agent']} is left out: {error}")
     study = check(plans.Study, {"tiers": chosen, "what_ifs": {"changes": list(vary)} if vary else None}, "the study")
-    plans.check_study(study, games)
+    plans.plan(study, games)  # raises
     return study, notes
 
 

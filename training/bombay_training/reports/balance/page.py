@@ -19,7 +19,7 @@ from rich.table import Table
 
 from bombay_env.files import atomic
 from bombay_training.reports import charts, pages
-from bombay_training.reports.balance.verdicts import FAIR, NEARLY_FAIR
+from bombay_training.reports.balance.report import FAIR, NEARLY_FAIR
 from bombay_training.reports.pages import CELLS, Row
 from bombay_training.rich_tables import markdown_table, new_table
 

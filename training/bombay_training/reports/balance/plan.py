@@ -8,7 +8,7 @@ import dataclasses
 import itertools
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -37,9 +37,8 @@ class Tier(Form):
     agent: Spec
     games: Deals
     strong: bool = False  # whether it is one of the strong agents
-    elsewhere: Spec | None = (
-        None  # plays by changed rules and on other boards; a net that learned others needs `force=true`
-    )
+    # Who plays by changed rules and on other boards, the same agent unless given; a net that learned others needs `force=true`.
+    elsewhere: Spec = Field(default_factory=lambda tier: tier["agent"])
 
 
 class WhatIfs(Form):
@@ -101,37 +100,17 @@ class Study(Form):
 
     def elsewhere(self, agent: str) -> str:
         """Who plays by changed rules and on other boards for the agent of a tier."""
-        return next(tier.elsewhere or agent for tier in self.tiers if tier.agent == agent)
+        return next(tier.elsewhere for tier in self.tiers if tier.agent == agent)
 
 
 def read_study(path: Path) -> Study:
-    """A study from a TOML file. Raises ValueError if the file is none; the message is one line."""
+    """A study from a TOML file. Raises ValueError if the file is none or as `plan`; the message is one line."""
     study, _ = read_toml(Study, path)
     try:
-        check_study(study, [Game(Rules.official(count)) for count in study.players])
+        plan(study, [Game(Rules.official(count)) for count in study.players])
     except ValueError as error:
         raise ValueError(f"{checks.shown_path(path)}: {error}") from None
     return study
-
-
-def check_study(study: Study, games: Sequence[Game]) -> None:
-    """Raise ValueError if the study cannot be played: for its agents, its numbers of games, or its changes of the rules."""
-    names = [tier.agent for tier in study.tiers]
-    for name in {*names, *map(study.elsewhere, names)}:
-        bombay_agents.make(name)
-    if len(set(names)) < len(names):
-        raise ValueError("two tiers have the same agent")
-    for agent in sorted(study.others.union((study.what_ifs and study.what_ifs.agents) or [])):
-        if agent not in names:
-            raise ValueError(f"a list of agents has {checks.shown(agent)}, which is none of the tiers")
-    deals = [*(tier.games for tier in study.tiers), *([study.repair.confirm] if study.repair else [])]
-    for of_each, game in itertools.product(deals, games):
-        games_with(of_each, game.num_players)
-    for change in study.changes:
-        if all([change.applied(game.rules) is None for game in games]):  # noqa: C419 -- an invalid value raises
-            missing = f"there is no such entry with {', '.join(str(game.num_players) for game in games)} players"
-            allowed = f"entries count from 0, and {LAST} is the last one"
-            raise ValueError(f"--vary {checks.one_line(change.label)}: {missing}; {allowed}")
 
 
 # --- changes of the rules ---
@@ -204,15 +183,25 @@ class Setting:
     @property
     def agent(self) -> str:
         """The spec of the agent."""
-        return (self.change and self.tier.elsewhere) or self.tier.agent
+        return self.tier.elsewhere if self.change else self.tier.agent
 
 
 def plan(study: Study, games: Sequence[Game]) -> tuple[list[Setting], list[str]]:
-    """The settings of verdicts, each followed by those with a changed rule, and a line for each change that is left out."""
-    settings, notes = list[Setting](), list[str]()
+    """The settings of verdicts, each followed by those with a changed rule, and a line for each change that is left out.
+
+    Raises:
+        ValueError: the study cannot be played: for its agents, its numbers of games, or its changes of the rules.
+    """
+    _check_agents(study)
+    settings, notes, changes = list[Setting](), list[str](), study.changes
+    for change in changes:
+        if all([change.applied(game.rules) is None for game in games]):  # noqa: C419 -- an invalid value raises
+            missing = f"there is no such entry with {', '.join(str(game.num_players) for game in games)} players"
+            allowed = f"entries count from 0, and {LAST} is the last one"
+            raise ValueError(f"--vary {checks.one_line(change.label)}: {missing}; {allowed}")
     for game in games:
         variants, same = dict[str, Game](), {game.rules: "the rules have this value already"}
-        for change in study.changes:
+        for change in changes:
             rules = change.applied(game.rules)
             if rules is None or rules in same:
                 reason = "there is no such entry" if rules is None else same[rules]
@@ -226,7 +215,21 @@ def plan(study: Study, games: Sequence[Game]) -> tuple[list[Setting], list[str]]
             if study.what_ifs and tier.agent in (study.what_ifs.agents or [tier.agent]):
                 few = min(study.what_ifs.games, deals)
                 settings += [Setting(variant, tier, few, label) for label, variant in variants.items()]
+        if study.repair:
+            games_with(study.repair.confirm, game.num_players)  # raises before anything is played
     return settings, notes
+
+
+def _check_agents(study: Study) -> None:
+    """Raise ValueError if there is no such agent, if two tiers have the same, or if a part has one that is in no tier."""
+    names = [tier.agent for tier in study.tiers]
+    for name in {*names, *(tier.elsewhere for tier in study.tiers)}:
+        bombay_agents.make(name)
+    if len(set(names)) < len(names):
+        raise ValueError("two tiers have the same agent")
+    for agent in sorted(study.others.union((study.what_ifs and study.what_ifs.agents) or [])):
+        if agent not in names:
+            raise ValueError(f"a list of agents has {checks.shown(agent)}, which is none of the tiers")
 
 
 def lineups(settings: Sequence[Setting], seed: int = 0) -> list[Lineup]:
@@ -237,12 +240,3 @@ def lineups(settings: Sequence[Setting], seed: int = 0) -> list[Lineup]:
 def lineup_of(game: Game, agent: str, games: int, seed: int, accounts: bool = False) -> Lineup:
     """One agent in all seats, each deal played once."""
     return Lineup(game, (agent,) * game.num_players, games, seed, Seating.FIXED, accounts=accounts)
-
-
-def without_faults(matches: Iterable[Match]) -> list[Match]:
-    """The matches. Raises AgentFault if a game ended by a fault: it has no rupees."""
-    found = list(matches)
-    for match in found:
-        for fault in match.faults:
-            raise fault.as_error(match.game.num_players)
-    return found

@@ -14,8 +14,9 @@ from typing import Any, Final
 import numpy as np
 
 from bombay_env.files import atomic
+from bombay_training.learners.runs.run import without_faults
 from bombay_training.learners.zero import ZeroSettings
-from bombay_training.reports.balance.plan import Play, Setting, lineup_of, without_faults
+from bombay_training.reports.balance.plan import Play, Setting, lineup_of
 
 SEEDS: Final = 5  # nets of each rules
 MINUTES: Final = 3.0
@@ -41,7 +42,7 @@ def play_retrained(
         for run, options in _runs(setting, folder, board):
             learn(run, options)
             lineups.append(lineup_of(setting.game, AGENT.format(run / "agent.safetensors"), games, seed))
-        matches = without_faults(play("nets that learned the rules", lineups))
+        matches = [without_faults(match) for match in play("nets that learned the rules", lineups)]
         shares[players, change] = np.array([match.win_share.mean(axis=0) for match in matches])
         if change:
             about = {"players": players, "change": change, "nets": SEEDS, "minutes": MINUTES, "games": games}
