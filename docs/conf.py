@@ -36,7 +36,7 @@ OTHERS = "collections|contextlib|enum|gymnasium|nn|np|numba|numpy|os|pathlib|pet
 # Made once and passed on, so that nobody calls their methods; or on their packages' pages by shorter names.
 UNLISTED = (
     "TurnWorkspace|EndgameWorkspace|WorkerPool|ValueNet|LastAction|RunSettings|LostGame|"
-    "HasEvaluator|PythonEvaluator|Match|Progress|Estimate|Times|Store|Engine|Seating|FaultCount|Model|CellFit|LaneGenerator"
+    "HasEvaluator|PythonEvaluator|Match|Progress|Estimate|Times|Store|Engine|Seating|FaultCount|Model|LaneGenerator"
 )
 nitpick_ignore_regex = [
     ("py:.*", rf"({OTHERS})\b.*"),

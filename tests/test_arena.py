@@ -24,11 +24,9 @@ from bombay_env.rewards import seat_places
 from bombay_training.cli import matches as command
 from bombay_training.cli import playing
 from bombay_training.evaluation.arena import (
-    mixed,
     one_vs_rest,
     run_blocks,
     run_fixed_seats,
-    two_vs_two,
 )
 from bombay_training.matches.engines.local import Here
 from bombay_training.matches.lineup import Lineup, Seating
@@ -434,6 +432,10 @@ def test_invalid_arguments_are_refused(change, message):
 # --- formats ---
 
 
+def two_vs_two(game, one, other, blocks, seed=0):
+    return run_blocks(game, [one, one, other, other], blocks, seed, seating=Seating.PAIRS, format="2v2")
+
+
 def test_two_against_two_plays_all_six_seatings():
     game = Game(Rules(4, sets=1, turns_per_set=1))
     match = two_vs_two(game, First("a"), First("b"), 2, seed=1)
@@ -448,12 +450,9 @@ def test_two_against_two_plays_all_six_seatings():
         two_vs_two(TINY, First(), First(), 1)
 
 
-def test_mixed_line_ups_are_all_combinations_of_the_agents():
+def test_selections_are_all_combinations_of_the_agents():
     assert selections("abcd", 3) == [tuple(word) for word in ("abc", "abd", "acd", "bcd")]
     assert selections("ab", 5) == [tuple("ababa")]
-    matches = mixed(TINY, [First("a"), First("b"), First("c"), First("d")], 1)
-    assert [match.lineup for match in matches] == selections("abcd", 3)
-    assert all((match.deal == matches[0].deal).all() for match in matches)
 
 
 def test_agents_with_the_same_name_are_distinct():

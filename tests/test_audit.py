@@ -1,5 +1,6 @@
 """The audit: honest agents pass, and each kind of dishonest agent fails."""
 
+import dataclasses
 import json
 
 import numba
@@ -99,7 +100,7 @@ def test_the_report_names_the_reason_and_the_first_state(agent, reason, answers)
     assert reason in report.reason
     assert "\n" not in report.reason
     assert len(report.answers) == answers
-    json.dumps(report.to_dict(), allow_nan=False)
+    json.dumps(dataclasses.asdict(report), allow_nan=False)
     if answers == 2:
         assert f"it chose {report.answers[0]}, but {report.answers[1]} " in report.reason
         assert report.state["current_player"] in (0, 1)

@@ -12,7 +12,7 @@ import pytest
 from bombay_agents.search import endgame, last_round
 from bombay_agents.search.last_round import AIMS
 from bombay_env import Game
-from bombay_training.evaluation.kingmaking import Kingmaking, kingmaking, leaders, seats_of, verdict
+from bombay_training.evaluation.kingmaking import counts, differ, kingmaking, leaders, seats_of, verdict
 from bombay_training.evaluation.tension import turn_starts
 from bombay_training.matches.lineup import Lineup, Seating
 from bombay_training.matches.run import run
@@ -233,30 +233,31 @@ def test_a_game_is_judged_by_the_positions_that_were_reached():
     game, rng = variant(3, sets=2, turns_per_set=2, actions_per_turn=1), random.Random(1)
     records = [play_record(game, seed, rng) for seed in range(3)]
     found = kingmaking(records)
-    assert (len(found.tied), found.unsolved) == (3, 0)
+    assert len(found) == 3
     for number, record in enumerate(records):
         starts = {}  # by place in the round: seat 1 moves first
         for _, state in record.replay():
             if (state["set"], state["turn"]) == (1, 1):
                 starts.setdefault((state["current_player"][0] - 1) % 3, state)
         verdicts = [assert_as_brute_force(game, starts[place]) for place in range(3)]
-        both = zip(found.settled[number].tolist(), found.kingmaker[number].tolist(), strict=True)
+        both = zip(found["settled"][number].tolist(), found["kingmaker"][number].tolist(), strict=True)
         assert list(both) == verdicts
         lead = leaders(game, starts[0])
-        assert found.tied[number] == (len(lead) > 1)
+        assert found["tied"][number] == (len(lead) > 1)
         solution = last_round.solve(game, starts[0], lead[0])
-        assert (found.winners[number] == seats_of(solution.winners, 3)).all()
+        assert (found["winners"][number] == seats_of(solution.winners, 3)).all()
 
 
 def test_games_are_counted():
     winners = np.array([[[1, 0], [1, 0], [0, 1]], [[1, 1], [1, 1], [1, 1]], [[0, 1], [1, 0], [1, 0]]], bool)
     settled, kingmaker = np.array([[1, 1], [1, 0], [0, 1]], bool), np.array([[1, 0], [0, 0], [0, 1]], bool)
-    found = Kingmaking(np.array([True, False, False]), settled, kingmaker, winners, 4)
-    assert found.differ("help", "hurt").tolist() == [True, False, False]
-    assert json.loads(json.dumps(found.to_dict())) == {
+    found = kingmaking([play_record(variant(2, sets=1, turns_per_set=1, actions_per_turn=1), 1, random.Random(1))] * 3)
+    found["tied"], found["settled"], found["kingmaker"] = [True, False, False], settled, kingmaker
+    found["winners"] = winners
+    assert differ(found, "help", "hurt").tolist() == [True, False, False]
+    assert json.loads(json.dumps(counts(found))) == {
         "players": 2,
         "games": 3,
-        "unsolved": 4,
         "tied_leads": 1,
         "places": [
             {"turns_left": 2, "positions": 3, "settled": 2, "kingmakers": 1},
@@ -270,10 +271,10 @@ def test_a_round_that_is_too_large_is_reported():
     game = variant(2, sets=1, turns_per_set=1, actions_per_turn=1)
     record = play_record(game, 1, random.Random(1))
     found = kingmaking([record], limit=1)
-    assert (found.unsolved, found.winners.shape, found.settled.shape) == (1, (0, 3, 2), (0, 2))
-    assert kingmaking([record], limit=1000).unsolved == 0
+    assert (found["winners"].shape, found["settled"].shape) == ((0, 3, 2), (0, 2))
+    assert len(kingmaking([record], limit=1000)) == 1
     state = turn_starts([record])[0, :1]
-    ways = next(limit for limit in range(1, 1000) if not kingmaking([record], limit).unsolved)
+    ways = next(limit for limit in range(1, 1000) if len(kingmaking([record], limit)))
     with pytest.raises(endgame.TooLargeError, match=f"^this round can go in more than limit={ways - 1} ways"):
         last_round.solve(game, state, 0, limit=ways - 1)
 

@@ -1,5 +1,6 @@
 """The leaderboard, cards and the published league: what the games show, and what a store must have to be published."""
 
+import dataclasses
 import itertools
 import json
 
@@ -211,12 +212,15 @@ def test_a_card_rates_an_agent_at_the_tables_of_the_league(store):
     assert (row["games"], count["agents"], row["faults"]) == (18, 5, 0)
     assert set(count["zero"]) <= set(study.anchors)
     assert all(0 <= one["probability"] <= 1 for one in row["better_than"])
-    ranked = [one["agent"] for one in rate([*read_matches(store), *matches], reference=study.anchors).rows()]
-    near = ranked[max(0, row["rank"] - 3) : row["rank"] + 2]  # two ranks above and below
-    assert {one["agent"] for one in row["better_than"]} == {*near} - {"builder"}
+    distinct = [match for match in read_matches(store) if len(match.agents) == 3]
+    ranked = rate([*distinct, *matches], reference=study.anchors).to_dict()["agents"]
+    (rated,) = (one for one in ranked if one["agent"] == "builder")
+    assert all(row[name] == rated[name] for name in ("rank", "rating", "share"))
+    near = {one["agent"] for one in ranked if abs(one["rank"] - row["rank"]) <= 2}
+    assert {one["agent"] for one in row["better_than"]} == near - {"builder"}
     text = card.card_page(data, "the league")
-    assert "- Audit: passed in 400 positions" in text
-    assert f"| 3 | {row['rank']} of 5 |" in text
+    assert "- Audit of `builder`: passed in 400 states" in text
+    assert f"| 3 | `builder` | {row['rank']} of 5 |" in text
 
 
 def test_several_agents_have_one_card_that_compares_them_and_rates_none_that_fails(store):
@@ -236,7 +240,7 @@ def test_several_agents_have_one_card_that_compares_them_and_rates_none_that_fai
     without = run([lineup for agent in agents[:2] for lineup in card.card_lineups(study, store, agent, [3])])
     (same,) = card.card_data(agents[:2], read_matches(store), without, audits, study.anchors)["counts"]
     assert [row["rating"] for row in same["rows"]] == [row["rating"] for row in count["rows"][:2]]
-    text = card.card_page({"agents": [{"agent": a, "knowledge": "", "audit": audits[a].to_dict()} for a in agents],
+    text = card.card_page({"agents": [{"agent": a, "knowledge": "", "audit": dataclasses.asdict(audits[a])} for a in agents],
                            "counts": [count]}, "the league")  # fmt: skip
     assert "not rated" in text
     assert f"`{failing}` at 3 players ({rows[failing]['faults']} of 18) lost more than 1 % of the games" in text

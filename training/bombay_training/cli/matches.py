@@ -253,6 +253,6 @@ def audit(
     """
     with output.working(f"auditing {agent}"):
         report = audits.audit_in_process(agent, games_of(players, rules, board), states, seed)
-    data = {"command": "audit", "agent": agent, **report.to_dict()}
+    data = {"command": "audit", "agent": agent, **dataclasses.asdict(report)}
     code = {"passed": 0, "failed": 1}.get(report.verdict, 2)
     return Result(data, lines=[cell(f"{agent}: {report}").plain], code=code)

@@ -3,7 +3,6 @@
 They import SciPy and Matplotlib, which takes a second, when they run.
 """
 
-import dataclasses
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -66,18 +65,13 @@ def ratings(
     counts, tables = list[dict[str, Any]](), []
     for game in sorted({match.game: None for match in matches}, key=lambda game: game.num_players):
         group = [match for match in matches if match.game == game]
-        found, fit = module.rate(group, module.Model(explained), anchors), module.check_cells(group)
+        found, fit = module.rate(group, module.Model(explained), anchors), module.check_lineups(group)
         counts.append(
             {
                 "players": game.num_players,
                 "rules": game.rules.to_dict(),
                 "board": game.board.name,
-                "games": found.games,
-                "deals": found.deals,
-                "zero": list(found.zero),
-                "agents": found.rows(),
-                "unrated": {name: dataclasses.asdict(count) for name, count in found.unrated.items()},
-                "seat_effect": found.seat_effect.tolist(),
+                **found.to_dict(),
                 "one_rating_explains_all": {"statistic": fit.statistic, "p": fit.p_value},
             }
         )

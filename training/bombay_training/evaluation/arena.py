@@ -13,25 +13,12 @@ from bombay_env.record import Record
 from bombay_training.matches.lineup import Lineup, Player, Seating
 from bombay_training.matches.match import Match
 from bombay_training.matches.run import Engine, run
-from bombay_training.matches.study import selections
 
 
 def one_vs_rest(game: Game, focal: Player, rest: Player, blocks: int, seed: int = 0, **options: Any) -> Match:
     """Play `focal` against copies of `rest` in all other seats; `options` are those of `run_blocks`."""
     lineup = [focal, *[rest] * (game.num_players - 1)]
     return run_blocks(game, lineup, blocks, seed, format="1vrest", **options)
-
-
-def two_vs_two(game: Game, one: Player, other: Player, blocks: int, seed: int = 0, **options: Any) -> Match:
-    """Play two copies of each of two agents, each deal in all 6 seatings. An agent's win share is the sum of its copies'."""
-    lineup = [one, one, other, other]
-    return run_blocks(game, lineup, blocks, seed, seating=Seating.PAIRS, format="2v2", **options)
-
-
-def mixed(game: Game, agents: Sequence[Player], blocks: int, seed: int = 0, **options: Any) -> list[Match]:
-    """Play a match for each of `selections` of the agents, all on the same deals."""
-    lineups = selections(agents, game.num_players)
-    return [run_blocks(game, lineup, blocks, seed, format="mixed", **options) for lineup in lineups]
 
 
 def run_fixed_seats(game: Game, lineup: Sequence[Player], games: int, seed: int = 0, **options: Any) -> Match:

@@ -55,10 +55,6 @@ class AuditReport:
     def __str__(self) -> str:
         return self.verdict + (f": {self.reason}" if self.reason else f" in {self.states} states")
 
-    def to_dict(self) -> dict[str, Any]:
-        """As plain JSON types."""
-        return dataclasses.asdict(self)
-
 
 def audit(make: Callable[[], Agent], games: Sequence[Game], states: int = 400, seed: int = 0) -> AuditReport:
     """Audit an agent.

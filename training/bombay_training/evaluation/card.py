@@ -4,6 +4,7 @@ Each agent plays the line-ups of the league that have `among`, in place of the a
 these games, those of the other agents of the card and those of the league together.
 """
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -74,7 +75,8 @@ def card_data(
     counts = sorted({match.game.num_players for match in played})
     return {
         "agents": [
-            {"agent": agent, "knowledge": knowledge(agent), "audit": audits[agent].to_dict()} for agent in agents
+            {"agent": agent, "knowledge": knowledge(agent), "audit": dataclasses.asdict(audits[agent])}
+            for agent in agents
         ],
         "counts": [_count_data(agents, count, league, played, anchors) for count in counts],
     }
@@ -90,7 +92,7 @@ def _count_data(
         if match.game == own[0].game and len(match.agents) == count and not set(agents) & set(match.agents)
     ]
     ratings = rate([*others, *own], reference=anchors)
-    ranked = [row["agent"] for row in ratings.rows()]
+    ranked = {row["agent"]: row for row in ratings.to_dict()["agents"]}
     return {
         "players": count,
         "agents": len(ranked),
@@ -100,44 +102,32 @@ def _count_data(
 
 
 def _row(
-    agent: str, agents: Sequence[str], ratings: Ratings, ranked: Sequence[str], played: Sequence[Match]
+    agent: str, agents: Sequence[str], ratings: Ratings, ranked: Mapping[str, Any], played: Sequence[Match]
 ) -> dict[str, Any]:
     """What a card says of an agent at one number of players. Its rank and rating are None if it is not rated."""
     timings = [match.timings[match.agents.index(agent)] for match in played if agent in match.agents]
-    turns = sum(timing.turns for timing in timings)
-    found = (ratings.faults | ratings.unrated)[agent]
-    row: dict[str, Any] = {
+    turns, ranks = sum(timing.turns for timing in timings), {name: row["rank"] for name, row in ranked.items()}
+    near = [
+        name
+        for name in ranks
+        if agent in ranks and name != agent and (name in agents or abs(ranks[name] - ranks[agent]) <= NEAR)
+    ]
+    return {
         "agent": agent,
-        "rank": None,
-        "rating": None,
-        "share": None,
-        "better_than": [],
-        "games": found.games,
-        "faults": found.faults,
+        **{name: ranked[agent][name] if agent in ranked else None for name in ("rank", "rating", "share")},
+        "better_than": [{"agent": name, "probability": ratings.best(agent, [name])} for name in near],
+        **dataclasses.asdict((ratings.faults | ratings.unrated)[agent]),
         "ms_per_turn": 1000 * sum(timing.seconds for timing in timings) / turns if turns else None,
     }
-    if agent in ranked:
-        place, rank = ratings.agents.index(agent), ranked.index(agent)
-        near = [name for name in ranked if name in agents or abs(ranked.index(name) - rank) <= NEAR]
-        row |= {
-            "rank": rank + 1,
-            "rating": ratings.rating[place].to_dict(),
-            "share": ratings.share[place].to_dict(),
-            "better_than": [
-                {"agent": name, "probability": ratings.best(agent, [name])} for name in near if name != agent
-            ],
-        }
-    return row
 
 
 def card_page(data: dict[str, Any], league: str) -> str:
     """A card as Markdown; `league` says which league it is about, in words."""
-    several = len(data["agents"]) > 1
     both = [(count, row) for count in data["counts"] for row in count["rows"]]
     rows = [
         {
             "players": count["players"],
-            **({"agent": f"`{row['agent']}`"} if several else {}),
+            "agent": f"`{row['agent']}`",
             "rank": "not rated" if row["rank"] is None else f"{row['rank']} of {count['agents']}",
             "rating [95 %]": "–" if row["rating"] is None else interval(row["rating"], "{:+.2f}"),
             "win share [95 %]": "–" if row["share"] is None else interval(row["share"], "{:.3f}"),
@@ -152,7 +142,11 @@ def card_page(data: dict[str, Any], league: str) -> str:
         f"`{row['agent']}` at {count['players']} players": FaultCount(row["games"], row["faults"])
         for count, row in both
     }
-    about = [f"- {line}" for one in data["agents"] for line in _about(one, several)]
+    about = [
+        f"- Audit of `{one['agent']}`: {AuditReport(**one['audit'])}\n"
+        f"- Scripted knowledge of `{one['agent']}`: {one['knowledge']}"
+        for one in data["agents"]
+    ]
     parts = [
         heading([one["agent"] for one in data["agents"]]),
         "\n".join([*about, f"- Rated with the games of {league}"]),
@@ -181,10 +175,3 @@ def _table(rows: Sequence[dict[str, Any]]) -> str:
 def heading(agents: Sequence[str]) -> str:
     """The first line of the agents' card."""
     return f"# {', '.join(f'`{agent}`' for agent in agents)}"
-
-
-def _about(one: dict[str, Any], several: bool) -> list[str]:
-    """The lines on an agent's audit and knowledge."""
-    audit, name = one["audit"], f" of `{one['agent']}`" if several else ""
-    verdict = audit["verdict"] + (f": {audit['reason']}" if audit["reason"] else f" in {audit['states']} positions")
-    return [f"Audit{name}: {verdict}", f"Scripted knowledge{name}: {one['knowledge']}"]

@@ -10,7 +10,6 @@ leader in one run and hurt it in the other. The leader is the seat that would wi
 """
 
 import contextlib
-import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,53 +22,21 @@ from bombay_env.record import Record
 from bombay_training.evaluation.tension import turn_starts
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class Kingmaking:
-    """What the last rounds of G games with n seats show. Column t is the position with n − t turns left, counting its own.
-
-    Args:
-        tied: (G,) bool, whether other seats share the lead.
-        settled: (G, n) bool, whether the mover's share of the win does not depend on its turn.
-        kingmaker: (G, n) bool, whether the mover is settled and its turn changes who wins.
-        winners: (G, 3, n) bool by aim (`last_round.AIMS`) and seat: who wins from the start of the last round.
-        unsolved: number of games whose last round is too large. They are in none of the arrays.
-    """
-
-    tied: np.ndarray
-    settled: np.ndarray
-    kingmaker: np.ndarray
-    winners: np.ndarray
-    unsolved: int
-
-    def differ(self, aim: str, other: str) -> np.ndarray:
-        """In which games the winners differ between two of `last_round.AIMS`, (G,) bool."""
-        one, two = (self.winners[:, last_round.AIMS.index(name)] for name in (aim, other))
-        return np.asarray((one != two).any(axis=1))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Numbers of games and of positions, as plain JSON types."""
-        games, n = self.settled.shape
-        places = [
-            {"turns_left": n - place, "positions": games, "settled": int(settled), "kingmakers": int(kingmakers)}
-            for place, (settled, kingmakers) in enumerate(zip(self.settled.sum(0), self.kingmaker.sum(0), strict=True))
-        ]
-        pairs = (("help", "hurt"), ("plain", "help"), ("plain", "hurt"))
-        return {
-            "players": n,
-            "games": games,
-            "unsolved": self.unsolved,
-            "tied_leads": int(self.tied.sum()),
-            "places": places,
-            "winners_differ": {f"{aim}_{other}": int(self.differ(aim, other).sum()) for aim, other in pairs},
-        }
-
-
-def kingmaking(records: Sequence[Record], limit: int = last_round.DEFAULT_LIMIT) -> Kingmaking:
-    """Solve the last rounds of games, each by itself.
+def kingmaking(records: Sequence[Record], limit: int = last_round.DEFAULT_LIMIT) -> np.ndarray:
+    """Solve the last rounds of games with n seats, each by itself.
 
     Args:
         records: of games, as `turn_starts` takes them.
         limit: most ways in which a last round can go.
+
+    Returns:
+        (G,) records of bool, without the games whose last round is too large. Place t is the position with n − t turns left,
+        counting its own:
+
+        * `tied`: whether other seats share the lead.
+        * `settled` (n,): whether the mover's share of the win does not depend on its turn.
+        * `kingmaker` (n,): whether the mover is settled and its turn changes who wins.
+        * `winners` (3, n) by aim (`last_round.AIMS`) and seat: who wins from the start of the last round.
 
     Raises:
         ValueError: `limit` is out of range.
@@ -80,8 +47,30 @@ def kingmaking(records: Sequence[Record], limit: int = last_round.DEFAULT_LIMIT)
         with contextlib.suppress(TooLargeError, OverflowError):
             solved.append(_solve(game, np.split(starts, n), limit, workspace))
     shapes = {"tied": (), "settled": n, "kingmaker": n, "winners": (len(last_round.AIMS), n)}
-    games = np.array(solved, [(name, np.bool_, shape) for name, shape in shapes.items()])
-    return Kingmaking(**{name: games[name] for name in shapes}, unsolved=len(records) - len(solved))
+    return np.array(solved, [(name, np.bool_, shape) for name, shape in shapes.items()])
+
+
+def differ(found: np.ndarray, aim: str, other: str) -> np.ndarray:
+    """In which games of `kingmaking` the winners differ between two of `last_round.AIMS`, (G,) bool."""
+    one, two = (found["winners"][:, last_round.AIMS.index(name)] for name in (aim, other))
+    return np.asarray((one != two).any(axis=1))
+
+
+def counts(found: np.ndarray) -> dict[str, Any]:
+    """Numbers of games of `kingmaking` and of positions, as plain JSON types."""
+    games, n = found["settled"].shape
+    both = zip(found["settled"].sum(axis=0).tolist(), found["kingmaker"].sum(axis=0).tolist(), strict=True)
+    pairs = (("help", "hurt"), ("plain", "help"), ("plain", "hurt"))
+    return {
+        "players": n,
+        "games": games,
+        "tied_leads": int(found["tied"].sum()),
+        "places": [
+            {"turns_left": n - place, "positions": games, "settled": settled, "kingmakers": kingmakers}
+            for place, (settled, kingmakers) in enumerate(both)
+        ],
+        "winners_differ": {f"{aim}_{other}": int(differ(found, aim, other).sum()) for aim, other in pairs},
+    }
 
 
 def leaders(game: Game, state: np.ndarray) -> list[int]:
@@ -104,7 +93,7 @@ def seats_of(sets: np.ndarray, num_players: int) -> np.ndarray:
 
 
 def _solve(game: Game, starts: list[np.ndarray], limit: int, workspace: last_round.Workspace) -> tuple[Any, ...]:
-    """One game's entries in the arrays of `Kingmaking`."""
+    """One game's record in what `kingmaking` returns."""
     lead, n = leaders(game, starts[0]), game.num_players
     found = [last_round.solve(game, state, lead[0], limit, workspace) for state in starts]
     movers = [int(state["current_player"][0]) for state in starts]

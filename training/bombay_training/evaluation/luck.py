@@ -16,7 +16,6 @@ and Computers in Simulation 55 (2001); A. Saltelli et al., "Variance based sensi
 Communications 181 (2010). Here each estimate is the mean over the three pairs of line-ups that show it.
 """
 
-import dataclasses
 import itertools
 import math
 from collections.abc import Mapping
@@ -35,15 +34,7 @@ REDRAWS: Final[tuple[Redraw, ...]] = tuple(  # of the seven line-ups; the plain 
 RESAMPLES: Final = 2000
 
 
-@dataclasses.dataclass(frozen=True)
-class PartShares:
-    """The shares of the variance of one part, with bootstrap intervals over deals: alone, and with all its interactions."""
-
-    first: Estimate
-    total: Estimate
-
-
-def variance_shares(results: Mapping[Redraw, np.ndarray], resamples: int = RESAMPLES) -> dict[str, PartShares]:
+def variance_shares(results: Mapping[Redraw, np.ndarray], resamples: int = RESAMPLES) -> dict[str, dict[str, Estimate]]:
     """The shares of each part in the variance of results.
 
     Args:
@@ -51,23 +42,27 @@ def variance_shares(results: Mapping[Redraw, np.ndarray], resamples: int = RESAM
         resamples: of the bootstrap.
 
     Returns:
-        By part. Variances are within seats and summed over seats. NaN if no result varies.
+        By part its shares with intervals over deals: `first`, alone, and `total`, with all its interactions. Variances are within
+        seats and summed over seats. NaN if no result varies.
     """
     mean = np.mean([values.mean(axis=0) for values in results.values()], axis=0)
     centred = {frozenset(redraw): values - mean for redraw, values in results.items()}
     whole = np.mean([values**2 for values in centred.values()], axis=0).sum(axis=1)
     weights = resampled(len(whole), resamples, np.random.default_rng(0))
-    return {part: PartShares(*(_ratio(term, whole, weights) for term in _terms(centred, part))) for part in PARTS}
+    return {
+        part: {name: _ratio(term, whole, weights) for name, term in _terms(centred, part).items()} for part in PARTS
+    }
 
 
-def _terms(results: Mapping[frozenset[str], np.ndarray], part: str) -> tuple[np.ndarray, np.ndarray]:
+def _terms(results: Mapping[frozenset[str], np.ndarray], part: str) -> dict[str, np.ndarray]:
     """What a part explains alone and in all, (deals,) each; their means are parts of the variance."""
     one, other = (frozenset({name}) for name in PARTS if name != part)
     without, with_one, with_other = (
         results[redrawn] - results[redrawn | {part}] for redrawn in (frozenset(), one, other)
     )
     first = (results[one | other] * without + with_one * with_other) / 3
-    return first.sum(axis=1), ((without**2 + with_one**2 + with_other**2) / 6).sum(axis=1)
+    total = (without**2 + with_one**2 + with_other**2) / 6
+    return {"first": first.sum(axis=1), "total": total.sum(axis=1)}
 
 
 def _ratio(term: np.ndarray, whole: np.ndarray, weights: np.ndarray) -> Estimate:

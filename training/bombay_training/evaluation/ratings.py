@@ -91,8 +91,7 @@ class League:
     @functools.cached_property
     def design(self) -> np.ndarray:
         """Which parameters add up to the log weight of each seat, (U, n, K) float64."""
-        results, n = self.seats.shape
-        return np.concatenate([np.eye(len(self.agents))[self.seats], np.tile(np.eye(n), (results, 1, 1))], axis=2)
+        return _design(self.seats, len(self.agents))
 
     @functools.cached_property
     def orders(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -203,6 +202,12 @@ def _places(match: Match) -> np.ndarray:
 def _seats(match: Match, agents: Sequence[str]) -> np.ndarray:
     """The match's seats (G, n) as indices into these agents."""
     return np.asarray(np.array([agents.index(name) for name in match.agents])[match.seats])
+
+
+def _design(seats: np.ndarray, agents: int) -> np.ndarray:
+    """Which parameters add up to the log weight of each seat, (G, n, K) float64."""
+    games, n = seats.shape
+    return np.concatenate([np.eye(agents)[seats], np.tile(np.eye(n), (games, 1, 1))], axis=2)
 
 
 def _covariance(odds: np.ndarray) -> np.ndarray:
@@ -337,19 +342,27 @@ class Ratings:
         places = [self._index(name) for name in (agent, *others)]
         return float((self.drawn[:, places].argmax(axis=1) == 0).mean())
 
-    def rows(self) -> list[dict[str, Any]]:
-        """The agents by rank, as plain JSON types."""
-        return [
+    def to_dict(self) -> dict[str, Any]:
+        """As plain JSON types, with the agents by rank."""
+        agents = [
             {
                 "rank": int(self.rank[index]),
                 "agent": self.agents[index],
                 "rating": self.rating[index].to_dict(),
                 "share": self.share[index].to_dict(),
-                "faults": self.faults[self.agents[index]].faults,
+                **dataclasses.asdict(self.faults[self.agents[index]]),
                 "rank_probability": self.rank_probability[index].tolist(),
             }
             for index in np.argsort(self.rank, kind="stable")
         ]
+        return {
+            "games": self.games,
+            "deals": self.deals,
+            "zero": list(self.zero),
+            "agents": agents,
+            "unrated": {name: dataclasses.asdict(count) for name, count in self.unrated.items()},
+            "seat_effect": self.seat_effect.tolist(),
+        }
 
     def _index(self, agent: str) -> int:
         if agent not in self.agents:
@@ -457,19 +470,7 @@ def _drawn(found: Fitted, resamples: int, rng: np.random.Generator) -> np.ndarra
     return np.asarray(found.strengths + moves * spread[:, None] + noise)
 
 
-# --- fit of cells ---
-
-
-@dataclasses.dataclass(frozen=True)
-class CellFit:
-    """How one agent did in one line-up: its raw win share, the predicted one, and their difference in standard errors."""
-
-    lineup: tuple[str, ...]
-    agent: str
-    games: int
-    raw: float
-    predicted: float
-    residual: float
+# --- does one rating explain all line-ups? ---
 
 
 @dataclasses.dataclass(frozen=True)
@@ -477,23 +478,24 @@ class Fit:
     """How well one rating per agent explains all line-ups. Cycles, where A beats B, B beats C and C beats A, show up here.
 
     Args:
-        cells: one for each match and agent, in their order.
+        rows: plain JSON types for each match and agent, in their order: `agent`, the `others` of its line-up, `games`, its `raw`
+            and its `predicted` win share, and `residual`, their difference in standard errors.
         statistic: the sum of squared residuals.
         p_value: the probability of a larger one if the model holds.
     """
 
-    cells: tuple[CellFit, ...]
+    rows: list[dict[str, Any]]
     statistic: float
     p_value: float
 
 
-def check_cells(
+def check_lineups(
     matches: Sequence[Match], resamples: int = RESAMPLES, seed: int = 0, pseudo_games: float = PSEUDO_GAMES
 ) -> Fit:
     """Compare the win shares that ratings predict with the raw ones, line-up by line-up.
 
     A standard error is over deals and takes into account that the ratings were fitted to the same games. One game is added to
-    its square, for cells in which one agent wins every game. The p value is from a test that flips the signs of deals.
+    its square, for line-ups in which one agent wins every game. The p value is from a test that flips the signs of deals.
 
     Args, Raises: as those of `rate`.
 
@@ -502,22 +504,37 @@ def check_cells(
     """
     matches = rated(matches)
     league = league_of(matches, Model.WINS)
-    found, deals, count = fit(league, pseudo_games), len(league.deals), len(league.agents)
-    moves = np.linalg.solve(found.total, found.scores.T).T  # (D, K) of the parameters, by deal
-    means, surpluses, slopes = [], [], []
-    for match in matches:
-        seats, deal = _seats(match, league.agents), np.searchsorted(league.deals, match.deal)
-        odds = special.softmax(found.strengths[seats] + found.strengths[count:], axis=1)
-        for index, agent in enumerate(match.agents):
-            mine = match.seats == index
-            slope = odds * (mine - (odds * mine).sum(axis=1, keepdims=True))
-            surpluses.append(np.bincount(deal, ((match.win_share - odds) * mine).sum(axis=1), deals))
-            slopes.append(np.append(np.bincount(seats.ravel(), slope.ravel(), count), slope.sum(axis=0)))
-            raw, predicted = float(match.win_share[mine].mean()), float(odds[mine].mean())
-            means.append((match.lineup, agent, match.num_games, raw, predicted))
-    table = np.array(surpluses) - np.array(slopes) @ moves.T  # (cells, D)
-    table /= np.sqrt(1 + (table**2).sum(axis=1, keepdims=True))
-    cells = [CellFit(*mean, float(residual)) for mean, residual in zip(means, table.sum(axis=1), strict=True)]
-    signs = np.random.default_rng(seed).choice([-1.0, 1.0], (deals, resamples))
-    drawn, statistic = ((table @ signs) ** 2).sum(axis=0), sum(cell.residual**2 for cell in cells)
-    return Fit(tuple(cells), statistic, float((1 + (drawn >= statistic).sum()) / (1 + resamples)))
+    found, first = fit(league, pseudo_games), np.cumsum([0, *(len(match.agents) for match in matches)])
+    games = [
+        (_seats(match, league.agents), match.seats + row, match.win_share)
+        for match, row in zip(matches, first[:-1], strict=True)
+    ]
+    seats, row, share = map(np.concatenate, zip(*games, strict=True))  # (G, n) each
+    deal = np.searchsorted(league.deals, np.concatenate([match.deal for match in matches]))
+    design, entries = _design(seats, len(league.agents)), np.arange(seats.size)
+    odds = special.softmax(design @ found.strengths, axis=1)
+    of_rows = sparse.coo_array((np.ones(seats.size), (row.ravel(), entries))).tocsr()  # sums over the games of a row
+    of_deals = sparse.coo_array(((share - odds).ravel(), (entries, deal.repeat(seats.shape[1])))).tocsr()
+    raw, predicted = (of_rows @ part.ravel() / of_rows.sum(axis=1) for part in (share, odds))
+    surplus, slopes = of_rows @ of_deals, of_rows @ (_covariance(odds) @ design).reshape(seats.size, -1)
+    moves = np.linalg.solve(found.total, found.scores.T)  # (K, D) of the parameters, by deal
+    # The residual of a row in a deal is surplus - slopes @ moves. That of all rows and deals would be a large array.
+    square = surplus.power(2).sum(axis=1) + (slopes * (slopes @ (moves @ moves.T) - 2 * surplus @ moves.T)).sum(axis=1)
+
+    def residuals(signs: np.ndarray) -> np.ndarray:
+        """Those of each row (rows, …) where deals count with these signs (D, …)."""
+        return np.asarray(((surplus @ signs - slopes @ (moves @ signs)).T / np.sqrt(1 + square)).T)
+
+    residual = residuals(np.ones(len(league.deals)))
+    drawn = (residuals(np.random.default_rng(seed).choice([-1.0, 1.0], (len(league.deals), resamples))) ** 2).sum(
+        axis=0
+    )
+    names = [(match, agent) for match in matches for agent in match.agents]
+    rows = [
+        {"agent": agent, "others": [name for name in match.lineup if name != agent], "games": match.num_games}
+        | dict(zip(("raw", "predicted", "residual"), numbers, strict=True))
+        for (match, agent), numbers in zip(names, np.stack([raw, predicted, residual], axis=1).tolist(), strict=True)
+    ]
+    statistic = float((residual**2).sum())
+    larger = drawn >= (1 - 1e-9) * statistic  # of few deals equal sums are often drawn, up to rounding errors
+    return Fit(rows, statistic, float((1 + larger.sum()) / (1 + resamples)))

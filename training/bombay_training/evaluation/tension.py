@@ -11,14 +11,14 @@ A belief supposes that the mover takes the turn that the net likes best, so it f
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import numpy as np
 from scipy import optimize, special
 
 from bombay_agents.shipped import make_zero
 from bombay_env.record import RESTOCK, Record
-from bombay_training.matches.intervals import Estimate, estimates, mean_bounds, share_bounds
+from bombay_training.matches.intervals import estimates, mean_bounds, share_bounds
 
 MAX_ERROR: Final = 0.02  # of calibration, beyond which beliefs tell nothing
 BINS: Final = 10
@@ -82,27 +82,6 @@ class Beliefs:
         return np.asarray(1 - stays / self.share.shape[1])
 
 
-@dataclasses.dataclass(frozen=True)
-class Tension:
-    """The figures of games with intervals over games, or none of them if beliefs are not calibrated.
-
-    Args:
-        games: number of games.
-        temperature: of the beliefs.
-        calibration_error: of the corrected beliefs in these games, which are not those of the fit.
-        lead_changes: how often in a game another seat than in the round before has the highest mean belief.
-        decided: the part of the game after which the belief of the winner stays above ½.
-        winner: the belief of the later winner in each round.
-    """
-
-    games: int
-    temperature: float
-    calibration_error: float
-    lead_changes: Estimate | None = None
-    decided: Estimate | None = None
-    winner: tuple[Estimate, ...] = ()
-
-
 def beliefs(records: Sequence[Record]) -> Beliefs:
     """What `zero` expects in recorded games, as `turn_starts` takes them.
 
@@ -147,16 +126,23 @@ def fit_temperature(given: Beliefs) -> float:
     return float(np.exp(found.x))
 
 
-def tension(fitted: Beliefs, held_out: Beliefs) -> Tension:
-    """The tension of the games of `held_out`, by beliefs whose temperature is fitted on those of `fitted`."""
+def tension(fitted: Beliefs, held_out: Beliefs) -> dict[str, Any]:
+    """The tension of the games of `held_out`, by beliefs whose temperature is fitted on those of `fitted`.
+
+    Returns:
+        As plain JSON types: the number of `games`, the `temperature` of the beliefs and the `calibration_error` of the corrected
+        ones. If that is at most `MAX_ERROR`, also estimates over games: `lead_changes`, how often another seat than in the round
+        before has the highest mean belief; `decided`, the part of the game after which the belief of the winner stays above ½;
+        and `winner`, the belief of the later winner in each round. If not, they are None, None and empty.
+    """
     temperature = fit_temperature(fitted)
     given = held_out.at(temperature)
-    found = Tension(len(given.share), temperature, given.calibration_error)
-    if found.calibration_error > MAX_ERROR:
-        return found
-    return dataclasses.replace(
-        found,
-        lead_changes=estimates(given.by_round.lead_changes, mean_bounds)[0],
-        decided=estimates(given.decided, share_bounds)[0],
-        winner=tuple(estimates(given.by_round.winner, share_bounds)),
-    )
+    error = given.calibration_error
+    found = {"games": len(given.share), "temperature": temperature, "calibration_error": error}
+    if error > MAX_ERROR:
+        return found | {"lead_changes": None, "decided": None, "winner": []}
+    return found | {
+        "lead_changes": estimates(given.by_round.lead_changes, mean_bounds)[0].to_dict(),
+        "decided": estimates(given.decided, share_bounds)[0].to_dict(),
+        "winner": [estimate.to_dict() for estimate in estimates(given.by_round.winner, share_bounds)],
+    }

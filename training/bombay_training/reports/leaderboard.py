@@ -3,7 +3,6 @@
 Needs SciPy and Jinja2 (extra `analysis`), so only the commands that use it import this module.
 """
 
-import dataclasses
 import itertools
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +13,7 @@ from markupsafe import Markup
 
 from bombay_env import Game, Rules
 from bombay_env.registry import knowledge
-from bombay_training.evaluation.ratings import Ratings, check_cells, rate, rated
+from bombay_training.evaluation.ratings import Ratings, check_lineups, rate, rated
 from bombay_training.matches.match import Match
 from bombay_training.matches.published import MACHINE, anchors_of, matches_of_study, study_of, times_are_published
 from bombay_training.matches.statistics import FaultCount, unrated_note
@@ -56,51 +55,31 @@ def league_data(folder: Path) -> dict[str, Any]:
 
 
 def _count_data(matches: Sequence[Match], anchors: Sequence[str], timed: bool) -> dict[str, Any]:
-    ratings, fit = rate(matches, reference=anchors), check_cells(matches)
+    ratings, fit = rate(matches, reference=anchors), check_lineups(matches)
     matches = rated(matches)
     times, ahead = _times(matches) if timed else {}, _ahead(matches)
+    data = ratings.to_dict()
     agents = [
-        {
-            "rank": row["rank"],
-            "agent": row["agent"],
-            "rating": row["rating"],
-            "share": row["share"],
+        row
+        | {
             "best": row["rank_probability"][0],
-            "games": ratings.faults[row["agent"]].games,
-            "faults": row["faults"],
             "ms": times.get(row["agent"]),
             "knowledge": knowledge(row["agent"]),
         }
-        for row in ratings.rows()
+        for row in data["agents"]
     ]
-    # At 2 players the two agents of a cell have the same residual up to rounding errors: the one that wins less comes first.
-    worst = sorted(fit.cells, key=lambda part: (-round(abs(part.residual), 9), part.raw))
-    return {
+    # At 2 players the two agents of a line-up have the same residual up to rounding errors: the one that wins less comes first.
+    worst = sorted(fit.rows, key=lambda row: (-round(abs(row["residual"]), 9), row["raw"]))
+    return data | {
         "players": matches[0].game.num_players,
-        "games": ratings.games,
-        "deals": ratings.deals,
-        "zero": list(ratings.zero),
         "agents": agents,
-        "unrated": {name: dataclasses.asdict(count) for name, count in ratings.unrated.items()},
         "resolves": _resolves(ratings, matches[0].game.num_players),
         "within": [_best_within(agents, ratings, limit) for limit in LIMITS],
         "ahead": [
             {"agent": one, "other": other, "games": games, "ahead": part}
             for (one, other), (games, part) in ahead.items()
         ],
-        "one_rating_explains_all": {
-            "p": fit.p_value,
-            "misfits": [
-                {
-                    "agent": part.agent,
-                    "others": [name for name in part.lineup if name != part.agent],
-                    "games": part.games,
-                    "raw": part.raw,
-                    "predicted": part.predicted,
-                }
-                for part in worst[:MISFITS]
-            ],
-        },
+        "one_rating_explains_all": {"p": fit.p_value, "misfits": worst[:MISFITS]},
     }
 
 

@@ -9,9 +9,9 @@ Source: R. Agarwal et al., "Deep reinforcement learning at the edge of the stati
 Needs Jinja2 (extra `analysis`).
 """
 
+import itertools
 from collections.abc import Sequence
 from pathlib import Path
-from statistics import NormalDist
 from typing import Any, Final
 
 import numpy as np
@@ -101,11 +101,10 @@ def summary(entries: Sequence[Entry], resamples: int = RESAMPLES, seed: int = 0)
     Raises:
         ValueError: seeds of a learner met different opponents.
     """
-    groups: dict[tuple[str, str, str], list[Entry]] = {}
-    known = list(TRACKS)
-    for entry in sorted(entries, key=lambda entry: (known.index(entry.track), entry.group, entry.seed)):
-        groups.setdefault(entry.group, []).append(entry)
-    return [_curve(group, resamples, np.random.default_rng(seed)) for group in groups.values()]
+    tracks = list(TRACKS)
+    ordered = sorted(entries, key=lambda entry: (tracks.index(entry.track), entry.group, entry.seed))
+    groups = itertools.groupby(ordered, lambda entry: entry.group)
+    return [_curve(list(group), resamples, np.random.default_rng(seed)) for _, group in groups]
 
 
 def _curve(entries: list[Entry], resamples: int, rng: np.random.Generator) -> dict[str, Any]:
@@ -151,7 +150,7 @@ def _scores(entry: Entry, at: list[int]) -> tuple[np.ndarray, np.ndarray]:
     The last ones are those of its last snapshot, which after training by the clock has a number of decisions of its own.
     """
     at = [*at[:-1], entry.points[-1].decisions]
-    z, logs = NormalDist().inv_cdf((1 + CONFIDENCE) / 2), np.log([point.decisions for point in entry.points])
+    z, logs = stats.norm.ppf((1 + CONFIDENCE) / 2), np.log([point.decisions for point in entry.points])
     rows = []
     for tasks in zip(*(point.matches for point in entry.points), strict=True):
         par = 1 / tasks[0].players

@@ -260,7 +260,7 @@ def _luck(study: Study, part: Part, game: Game, agent: str, play: Play, seed: in
     for quantity in ("margin", "win_share"):
         values = (getattr(match, quantity) for match in matches)
         row[quantity] = {
-            name: {"first": found.first.to_dict(), "total": found.total.to_dict()}
+            name: {kind: estimate.to_dict() for kind, estimate in found.items()}
             for name, found in variance_shares(dict(zip(REDRAWS, values, strict=True))).items()
         }
     return row
@@ -281,21 +281,17 @@ def _tension(match: Match) -> Row:
         tensions.Beliefs(beliefs.share[games], beliefs.win_share[games]) for games in (slice(half), slice(half, None))
     )
     found = tensions.tension(fitted, held_out)
-    return {
-        "games": found.games,
-        "calibration_error": found.calibration_error,
-        "lead_changes": found.lead_changes and found.lead_changes.to_dict(),
-        "decided": found.decided and found.decided.to_dict(),
-        "half_time": found.winner[len(found.winner) // 2].mean if found.winner else None,
-    }
+    kept = {name: found[name] for name in ("games", "calibration_error", "lead_changes", "decided")}
+    winner = found["winner"]
+    return kept | {"half_time": winner[len(winner) // 2]["mean"] if winner else None}
 
 
 def _kingmaking(match: Match) -> Row:
     """Numbers of games and positions, with shares of them, and the interval of the share of games with a choice of winner."""
     found = kingmakers.kingmaking(match.records)
-    row = found.to_dict()
-    if len(found.tied):
-        row["settled"], row["kingmakers"] = float(found.settled.mean()), float(found.kingmaker.mean())
+    row = kingmakers.counts(found) | {"unsolved": match.num_games - len(found)}
+    if len(found):
+        row["settled"], row["kingmakers"] = float(found["settled"].mean()), float(found["kingmaker"].mean())
         row |= {name: count / row["games"] for name, count in row["winners_differ"].items()}
-        row["could_choose"] = estimates(found.differ("help", "hurt"), share_bounds)[0].to_dict()
+        row["could_choose"] = estimates(kingmakers.differ(found, "help", "hurt"), share_bounds)[0].to_dict()
     return row
