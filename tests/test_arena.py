@@ -28,8 +28,8 @@ from bombay_training.evaluation.arena import (
     run_blocks,
     run_fixed_seats,
 )
-from bombay_training.matches.engines.local import Here
 from bombay_training.matches.lineup import Lineup, Seating
+from bombay_training.matches.play import Here
 from bombay_training.matches.run import run
 from bombay_training.matches.statistics import par, share_with_interval, summary
 from bombay_training.matches.store import Store

@@ -12,11 +12,10 @@ from bombay_env.registry import knowledge
 from bombay_training.evaluation import card
 from bombay_training.evaluation.audit import AuditReport
 from bombay_training.evaluation.ratings import rate
-from bombay_training.matches import published
+from bombay_training.matches import store as stores
 from bombay_training.matches.lineup import Lineup
-from bombay_training.matches.published import MACHINE, publish, study_of
 from bombay_training.matches.run import run
-from bombay_training.matches.store import FolderStore, digest, read_matches
+from bombay_training.matches.store import MACHINE, Store, digest, publish, read_matches, study_of
 from bombay_training.matches.study import Study, lineups, read_toml
 from bombay_training.matches.table import TIMES, LostGame
 from bombay_training.reports import charts, leaderboard
@@ -50,7 +49,7 @@ def store(tmp_path_factory):
     (folder / "study.toml").write_text(STUDY)
     study, text = read_toml(Study, folder / "study.toml")
     other = lineups(study.model_copy(update={"release": "other"}), folder)
-    with FolderStore(folder / "store", text) as kept:
+    with Store(folder / "store", text) as kept:
         run(other[:1], kept)
         run(lineups(study, folder), kept)
     return folder / "store"
@@ -113,14 +112,14 @@ def test_games_of_other_studies_and_times_of_games_played_together_are_left_out(
     text = leaderboard.page(data, store, "chart.png")
     assert "Times are missing" in text
     assert f"without {others} games in the store that are not of its study" in text
-    with FolderStore(league) as kept:  # more games, with times of their own
+    with Store(league) as kept:  # more games, with times of their own
         run([Lineup(read_matches(store)[0].game, ("random", "random", "greedy"), 1)], kept)
     assert {row["ms"] for row in leaderboard.league_data(league)["counts"][0]["agents"]} == {None}
 
 
 def test_a_league_without_a_timed_turn_says_that_times_are_missing(store, tmp_path, monkeypatch):
     untimed = [edited(match, **{name: np.zeros(match.num_games) for name in TIMES}) for match in read_matches(store)]
-    monkeypatch.setattr(published, "read_matches", lambda folder: untimed)
+    monkeypatch.setattr(stores, "read_matches", lambda folder: untimed)
     publish(store, tmp_path / "league", "one core, today")
     data = leaderboard.league_data(tmp_path / "league")
     assert {row["ms"] for row in data["counts"][0]["agents"]} == {None}
@@ -181,13 +180,13 @@ def test_a_finished_study_is_published_alone_and_in_one_part(store, tmp_path):
 
 def test_times_of_another_study_are_refused(store, tmp_path):
     study = study_of(store).model_copy(update={"release": "other"})
-    with FolderStore(tmp_path / "times", STUDY) as kept:
+    with Store(tmp_path / "times", STUDY) as kept:
         run(lineups(study, store)[:1], kept)
     refusal(lambda: publish(store, tmp_path / "new", "", tmp_path / "times"), "has no times of 13 line-ups")
 
 
 def test_a_study_with_games_missing_is_not_published(store, tmp_path):
-    with FolderStore(tmp_path / "part", STUDY) as kept:
+    with Store(tmp_path / "part", STUDY) as kept:
         run(lineups(study_of(store), store)[:3], kept)
     refusal(lambda: publish(tmp_path / "part", tmp_path / "new", ""), "lacks 60 games of its study")
     (tmp_path / "part" / "study.toml").unlink()

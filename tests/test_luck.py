@@ -11,7 +11,7 @@ from bombay_env.state import check_invariants
 from bombay_training.evaluation.luck import REDRAWS, variance_shares
 from bombay_training.matches.lineup import PARTS, SETUP_FIELDS, Lineup, Seating
 from bombay_training.matches.run import run
-from bombay_training.matches.store import FolderStore, digest, read_matches
+from bombay_training.matches.store import Store, digest, read_matches
 from helpers.failing_agents import First
 from helpers.position import each_count, official, play, variant
 from helpers.refusal import refusal
@@ -96,7 +96,7 @@ def test_agents_decide_with_the_same_random_numbers_unless_play_is_redrawn():
 def test_a_store_keeps_redrawn_line_ups_apart(tmp_path):
     pytest.importorskip("pyarrow.parquet", reason="needs the extra `data`")
     lineups = [lineup(*redraw, deals=3) for redraw in REDRAWS]
-    with FolderStore(tmp_path / "s") as store:
+    with Store(tmp_path / "s") as store:
         matches = run(lineups, store)
     found = read_matches(tmp_path / "s")
     assert [match.plan.redraw for match in found] == list(REDRAWS)
@@ -106,7 +106,7 @@ def test_a_store_keeps_redrawn_line_ups_apart(tmp_path):
     assert [form.get("redraw") for form in forms.values()] == [None, *map(list, REDRAWS[1:])], (
         "plain ones are as before"
     )
-    with FolderStore(tmp_path / "s") as store:
+    with Store(tmp_path / "s") as store:
         assert all(store.known(one).sum() == 3 for one in lineups)
 
 

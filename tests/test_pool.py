@@ -3,6 +3,8 @@
 import math
 import os
 import signal
+import subprocess
+import sys
 import threading
 from contextlib import nullcontext
 
@@ -48,7 +50,7 @@ def check_that_a_stopped_match_leaves_nothing(pool):
     lineup = ["random", "greedy", "greedy"]
     with pytest.raises(KeyboardInterrupt):
         run_fixed_seats(TINY, ["greedy"] * 3, 8, seed=3, progress=stop, chunk_games=2, pool=pool)
-    assert not any(worker.task for worker in pool.running)
+    assert not pool.playing
     found = run_fixed_seats(TINY, lineup, 8, seed=5, chunk_games=2, pool=pool)
     assert same(found, run_fixed_seats(TINY, lineup, 8, seed=5, chunk_games=2))
 
@@ -60,8 +62,8 @@ def test_a_killed_worker_changes_no_result(monkeypatch):
 
     def kill():
         while len(killed) < 3 and not done.wait(0.001):
-            for worker in pool.running[:1]:
-                if worker.ready and worker.task and worker.process.pid not in killed:
+            for worker, _ in list(pool.playing.values()):
+                if worker.started and worker.process.pid not in killed:
                     killed.append(worker.process.pid)
                     os.kill(killed[-1], signal.SIGKILL)
 
@@ -94,7 +96,7 @@ def test_an_agent_that_hangs_or_ends_its_process_loses_that_game(monkeypatch):
         assert records[fault.game].fault == {"seat": 0, "action": "none", "reason": fault.reason}
         assert records[fault.game].verify()["turn"].tolist() == [1]
     assert [fault.reason for fault in dead.faults] == ["its process ended (exit code 7)"]
-    assert pool.running == []
+    assert pool.idle == []
 
 
 def test_an_agent_that_raises_system_exit_or_keyboard_interrupt_does_not_end_its_process():
@@ -103,10 +105,33 @@ def test_an_agent_that_raises_system_exit_or_keyboard_interrupt_does_not_end_its
         for spec, reason in (("Leaves", "it raised SystemExit: 3 ("), ("Interrupts", "it raised KeyboardInterrupt (")):
             match = run_fixed_seats(TINY, ["random", f"helpers.failing_agents:{spec}", "random"], 2, pool=pool)
             assert [fault.reason.startswith(reason) for fault in match.faults] == [True, True]
-            processes.append(pool.running[0].process.pid)
+            processes.append(pool.idle[0].process.pid)
         assert len(set(processes)) == 1
         match = run_fixed_seats(TINY, ["random"] * 3, 30, pool=pool)  # a call may take longer than the longest wait
     assert (match.num_games, match.faults) == (30, ())
+
+
+UNGUARDED = """
+from bombay_env import Game, Rules
+from bombay_training import Lineup, WorkerPool, run
+with WorkerPool(1) as pool:
+    run([Lineup(Game(Rules(2, sets=1, turns_per_set=1)), ("random", "greedy"), 1)], engine=pool)
+"""
+
+
+def test_a_program_without_a_guard_is_told_what_it_needs(tmp_path):
+    (tmp_path / "mine.py").write_text(UNGUARDED)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, tmp_path / "mine.py"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "could not start (exit code 1); a program that uses processes needs its main part under" in done.stderr
 
 
 def test_a_pool_needs_specs_and_valid_arguments():

@@ -14,7 +14,7 @@ from bombay_training.matches.engines.local import WorkerPool
 from bombay_training.matches.lineup import Lineup
 from bombay_training.matches.provenance import agent_digest
 from bombay_training.matches.run import run
-from bombay_training.matches.store import FolderStore, digest, read_matches
+from bombay_training.matches.store import Store, digest, read_matches
 from helpers.command import in_this_process, without_workers
 from helpers.refusal import refusal
 
@@ -43,7 +43,7 @@ def bombay(tmp_path, monkeypatch, capfd):
 
 
 def play(folder, *agents, deals=1):
-    with FolderStore(folder) as store:
+    with Store(folder) as store:
         return run([Lineup(TINY, agents, deals)], store)
 
 
@@ -138,17 +138,17 @@ def test_games_of_an_agent_that_changes_while_it_plays_are_not_kept(tmp_path, mo
 
 
 def test_games_under_another_time_limit_are_refused(tmp_path):
-    with WorkerPool(1, turn_limit=50) as pool, FolderStore(tmp_path / "s") as store:
+    with WorkerPool(1, turn_limit=50) as pool, Store(tmp_path / "s") as store:
         run([Lineup(TINY, ("random", "greedy"), 1)], store, pool)
     refusal(lambda: play(tmp_path / "s", "random", "greedy"), "has games played with --turn-limit 50.0")
     play(tmp_path / "t", "random", "greedy")
-    with WorkerPool(1, turn_limit=50) as pool, FolderStore(tmp_path / "t") as store:
+    with WorkerPool(1, turn_limit=50) as pool, Store(tmp_path / "t") as store:
         refusal(lambda: run([Lineup(TINY, ("random", "greedy"), 1)], store, pool), "games played without --turn-limit")
 
 
 def test_the_number_of_processes_counts_only_for_agents_that_think_by_the_clock(tmp_path):
     play(tmp_path / "s", "flat-mc:ms=1", "random")
-    with WorkerPool(2) as pool, FolderStore(tmp_path / "s") as store:
+    with WorkerPool(2) as pool, Store(tmp_path / "s") as store:
         run([Lineup(TINY, ("greedy", "random"), 1)], store, pool)
         refusal(
             lambda: run([Lineup(TINY, ("flat-mc:ms=1", "random"), 2)], store, pool), "games played with --processes 1"
@@ -194,14 +194,14 @@ def test_a_store_of_an_earlier_version_is_refused(tmp_path):
     provenance = tmp_path / "s" / "provenance.json"
     kept = provenance.read_text()
     provenance.unlink()
-    for use in (read_matches, FolderStore, verify):
-        refusal(lambda use=use: use(tmp_path / "s"), "as stores of earlier versions")
+    for use in (Store, verify):
+        refusal(lambda use=use: use(tmp_path / "s"), "provenance.json: cannot be read")
     (tmp_path / "s" / "lineups.json").rename(tmp_path / "s" / "cells.json")
-    for use in (read_matches, FolderStore, verify):
-        refusal(lambda use=use: use(tmp_path / "s"), "as stores of earlier versions")
+    for use in (read_matches, Store, verify):
+        refusal(lambda use=use: use(tmp_path / "s"), "provenance.json: cannot be read")
     provenance.write_text(json.dumps(json.loads(kept) | {"revisions": ["0.0+first", "0.0+last"]}))
     before = contents(tmp_path / "s")
-    for use in (read_matches, FolderStore, verify):
+    for use in (read_matches, Store, verify):
         refusal(lambda use=use: use(tmp_path / "s"), "was written by revision 0.0+last", "again in a new folder")
     assert contents(tmp_path / "s") == before
 

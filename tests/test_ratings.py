@@ -15,7 +15,7 @@ from bombay_training.matches.lineup import Lineup, Seating
 from bombay_training.matches.play import lost_share
 from bombay_training.matches.run import run
 from bombay_training.matches.statistics import FaultCount, unrated_note
-from bombay_training.matches.store import FolderStore
+from bombay_training.matches.store import Store
 from bombay_training.matches.table import LostGame
 from helpers.command import in_this_process
 from helpers.matches import edited
@@ -462,7 +462,7 @@ def test_the_command_rates_the_agents_of_a_store(tmp_path, monkeypatch, capfd):
         ("greedy", "random-turn", "random"),
         ("random", "random-turn", "random-turn"),
     ]
-    with FolderStore(tmp_path / "s") as store:
+    with Store(tmp_path / "s") as store:
         run([Lineup(game, lineup, 12, seed=3) for lineup in lineups], store)
     bombay = in_this_process(tmp_path, monkeypatch, capfd)
     for model in ("wins", "orders"):

@@ -15,10 +15,11 @@ import pytest
 
 from bombay_env import Game, Rules
 from bombay_training.matches import store as stores
-from bombay_training.matches.engines.local import Here, WorkerPool
+from bombay_training.matches.engines.local import WorkerPool
 from bombay_training.matches.lineup import Lineup, Seating
+from bombay_training.matches.play import Here
 from bombay_training.matches.run import run
-from bombay_training.matches.store import FolderStore, Store, digest, read_matches
+from bombay_training.matches.store import Store, digest, read_matches
 from bombay_training.matches.study import Study, read_toml
 from bombay_training.matches.study import lineups as lineups_of
 from bombay_training.matches.table import ACCOUNTS
@@ -53,20 +54,20 @@ def same(one, other):
 
 
 def test_what_is_read_is_what_was_written(tmp_path):
-    with FolderStore(tmp_path / "s", "seed = 5") as store:
+    with Store(tmp_path / "s", "seed = 5") as store:
         written = run(lineups(), store)
     read = read_matches(tmp_path / "s")
     for one, other in zip(written, read, strict=True):
         same(one, other)
     assert digest(read) == digest(reversed(written)) == digest(run(lineups()))
     assert (tmp_path / "s" / "study.toml").read_text() == "seed = 5"
-    with FolderStore(tmp_path / "s") as store:  # and what is there is not played again
+    with Store(tmp_path / "s") as store:  # and what is there is not played again
         for one, other in zip(run(lineups(), store), written, strict=True):
             same(one, other)
 
 
 def test_rows_hold_what_the_data_dictionary_says(tmp_path):
-    with FolderStore(tmp_path / "s") as store:
+    with Store(tmp_path / "s") as store:
         matches = run(lineups(), store)
     table = parquet.read_table(tmp_path / "s" / "rows")
     assert table.column_names == list(stores.FILE_COLUMNS)
@@ -95,9 +96,9 @@ def test_rows_hold_what_the_data_dictionary_says(tmp_path):
 
 
 def test_more_deals_continue_a_study_as_if_it_had_been_played_at_once(tmp_path):
-    with FolderStore(tmp_path / "s") as store:
+    with Store(tmp_path / "s") as store:
         run(lineups(3), store)
-    with FolderStore(tmp_path / "s") as store:
+    with Store(tmp_path / "s") as store:
         known = sum(store.known(lineup).sum() for lineup in lineups(9))
         assert known == sum(lineup.num_games for lineup in lineups(3))
         continued = run(lineups(9), store)
@@ -109,7 +110,7 @@ def test_more_deals_continue_a_study_as_if_it_had_been_played_at_once(tmp_path):
 def test_records_of_games_that_are_there_are_made_by_playing_them_again(tmp_path):
     lineup = Lineup(TINY, ("random", "greedy", "random"), 4, 5, chunk_games=5)
     wanted, moved = dataclasses.replace(lineup, records=True), []
-    with FolderStore(tmp_path / "s") as store:
+    with Store(tmp_path / "s") as store:
         (plain,) = run([lineup], store)
         assert plain.records == ()
         assert not store.known(wanted).any()
@@ -138,14 +139,14 @@ def test_the_digest_changes_with_every_kind_of_result():
 
 
 def test_the_digest_is_the_same_with_several_workers(tmp_path):
-    with FolderStore(tmp_path / "s") as store, WorkerPool(2) as pool:
+    with Store(tmp_path / "s") as store, WorkerPool(2) as pool:
         assert digest(run(lineups(), store, pool)) == digest(run(lineups()))
 
 
 def test_a_second_process_is_refused_while_one_writes(tmp_path):
-    with FolderStore(tmp_path / "s"):
-        refusal(lambda: FolderStore(tmp_path / "s"), "in use by another process")
-    with FolderStore(tmp_path / "s"):
+    with Store(tmp_path / "s"):
+        refusal(lambda: Store(tmp_path / "s"), "in use by another process")
+    with Store(tmp_path / "s"):
         pass
 
 
@@ -153,21 +154,21 @@ def test_folders_of_something_else_are_refused_and_left_alone(tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("all of it")
     (tmp_path / "file").write_text("")
-    refusal(lambda: FolderStore(tmp_path / "mine"), "holds something else")
+    refusal(lambda: Store(tmp_path / "mine"), "holds something else")
     (tmp_path / "mine" / ".lock").touch()  # as in the folder of a run
-    refusal(lambda: FolderStore(tmp_path / "mine"), "holds something else")
+    refusal(lambda: Store(tmp_path / "mine"), "holds something else")
     (tmp_path / "mine" / ".lock").unlink()
-    refusal(lambda: FolderStore(tmp_path / "file"), "is a file")
+    refusal(lambda: Store(tmp_path / "file"), "is a file")
     refusal(lambda: read_matches(tmp_path / "mine"), "not a store of games")
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["thesis.tex"]
 
 
 def test_what_a_kill_leaves_is_swept_when_the_folder_is_opened(tmp_path):
     folder = tmp_path / "s"
-    with FolderStore(folder) as store:
+    with Store(folder) as store:
         wanted = digest(run(lineups(), store))
     (folder / "rows" / ".bombay-0123456789abcdef.tmp").write_bytes(b"half a part")
-    with FolderStore(folder) as store:
+    with Store(folder) as store:
         assert digest(run(lineups(), store)) == wanted
     assert {path.name for path in folder.rglob("*") if path.is_file()} == {
         "lineups.json",
@@ -179,7 +180,7 @@ def test_what_a_kill_leaves_is_swept_when_the_folder_is_opened(tmp_path):
 
 def test_damaged_stores_are_refused_in_one_line(tmp_path):
     folder = tmp_path / "s"
-    with FolderStore(folder) as store:
+    with Store(folder) as store:
         run(lineups(), store)
     part = folder / "rows" / "000001.parquet"
     table = parquet.read_table(part)
@@ -188,8 +189,6 @@ def test_damaged_stores_are_refused_in_one_line(tmp_path):
         (table.drop_columns(["turns"]), "its rows lack turns"),
         (table.drop_columns(["fault"]), "its rows lack fault"),
         (table.drop_columns(["uses"]), "its rows lack accounts"),
-        (table.set_column(3, "deal", [[1] * len(table)]), "other deals or seats"),
-        (table.set_column(6, "agent", [["random"] * len(table)]), "other deals or seats"),
     ):
         parquet.write_table(damaged, part)
         refusal(lambda: read_matches(folder), message)
@@ -201,7 +200,7 @@ def test_damaged_stores_are_refused_in_one_line(tmp_path):
 
 def test_a_reason_that_no_file_takes_is_written_with_escapes(tmp_path):
     lineup = Lineup(TINY, ("test_store:Surrogate", "random", "random"), 1)
-    with FolderStore(tmp_path / "s") as store:
+    with Store(tmp_path / "s") as store:
         (match,) = run([lineup], store)
     assert "\\udc80" in match.faults[0].reason
     assert read_matches(tmp_path / "s")[0].faults == match.faults

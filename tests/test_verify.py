@@ -8,11 +8,10 @@ import pytest
 from bombay_agents import make
 from bombay_env import Game, Rules
 from bombay_training.evaluation.verify import _sample, verify
-from bombay_training.matches.engines.local import Here
 from bombay_training.matches.lineup import Lineup, Seating
-from bombay_training.matches.published import LEAGUE
+from bombay_training.matches.play import Here
 from bombay_training.matches.run import run
-from bombay_training.matches.store import PROVENANCE, FolderStore
+from bombay_training.matches.store import LEAGUE, PROVENANCE, Store
 from helpers.command import in_this_process, without_workers
 from helpers.refusal import refusal
 
@@ -40,7 +39,7 @@ class Draws:
 def folder(tmp_path):
     lineups = [("random", "greedy", "random-turn"), ("greedy", "helpers.failing_agents:Raises", "random")]
     lineups += [("test_verify:Draws", "random", "random")]
-    with FolderStore(tmp_path / "s") as store:
+    with Store(tmp_path / "s") as store:
         run([Lineup(TINY, lineup, 20, 3, Seating.ROTATE, chunk_games=None) for lineup in lineups], store)
     return tmp_path / "s"
 
@@ -55,7 +54,7 @@ def test_the_complete_deals_of_a_store_that_was_interrupted_are_compared(tmp_pat
     lineup = Lineup(TINY, ("test_verify:Draws", "random", "random"), 100, 3)
     (chunk, *_) = lineup.chunks([make(player) for player in lineup.players])
     assert chunk.count % 3, "the last deal is not complete"
-    with FolderStore(tmp_path / "s") as store:
+    with Store(tmp_path / "s") as store:
         store.check([lineup], None, None)
         store.add(lineup, Here().play_chunk(lineup, chunk))
     found = verify(tmp_path / "s", games=40)
@@ -93,7 +92,7 @@ def test_a_store_without_games_is_refused(folder):
 
 
 def test_agents_that_think_by_the_clock_are_left_out(tmp_path):
-    with FolderStore(tmp_path / "s") as store:
+    with Store(tmp_path / "s") as store:
         run([Lineup(TINY, ("flat-mc:ms=1", "random", "random"), 1), Lineup(TINY, ("random",) * 3, 1)], store)
     found = verify(tmp_path / "s")
     assert (found.games, found.left_out, found.differences) == (3, ["flat-mc:ms=1"], [])

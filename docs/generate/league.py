@@ -3,7 +3,7 @@
 import functools
 from typing import Any, Final
 
-from bombay_training.matches.published import LEAGUE
+from bombay_training.matches.store import LEAGUE
 from bombay_training.reports import leaderboard
 from bombay_training.reports.pages import table
 

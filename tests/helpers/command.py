@@ -11,7 +11,7 @@ import pytest
 from bombay_training import warm_up
 from bombay_training.cli import matches, playing
 from bombay_training.cli.main import main
-from bombay_training.matches.engines.local import Here
+from bombay_training.matches.play import Here
 
 ENVIRONMENT = {"COLUMNS": "200", "NO_COLOR": "1"}
 

@@ -21,8 +21,7 @@ from bombay_training.evaluation import verify as verifying
 from bombay_training.matches import statistics
 from bombay_training.matches.engines.local import WorkerPool
 from bombay_training.matches.lineup import Lineup, Seating
-from bombay_training.matches.published import LEAGUE
-from bombay_training.matches.store import digest
+from bombay_training.matches.store import LEAGUE, Store, digest
 from bombay_training.matches.study import Study, read_toml, selections
 from bombay_training.matches.study import lineups as lineups_of
 from bombay_training.rich_tables import cell, new_table
@@ -84,7 +83,7 @@ def arena(
         for game in games
         for kind, seats in _with_formats(agents, game.num_players, chosen, against)
     ]
-    with playing.open_store(out) as store, playing.open_engine(processes=processes, turn_limit=turn_limit) as engine:
+    with Store(out) as store, playing.open_engine(processes=processes, turn_limit=turn_limit) as engine:
         played = playing.play(lineups, store, engine, board)
     data = _data("arena", played, records=str(records) if records else None)
     groups = {kind: [match for match in played.matches if match.format == kind] for kind in TITLES}
@@ -151,7 +150,7 @@ def run(
     lineups = lineups_of(study, folder, deals)
     board = folder / study.board if study.board else None
     with (
-        playing.open_store(out, text) as store,
+        Store(out, text) as store,
         playing.open_engine(engine, address, processes, turn_limit) as players,
     ):
         played = playing.play(lineups, store, players, board)

@@ -16,8 +16,8 @@ from bombay_training.matches.engines.local import WorkerPool
 from bombay_training.matches.engines.ray import RayEngine
 from bombay_training.matches.lineup import Lineup
 from bombay_training.matches.match import Match
-from bombay_training.matches.run import Engine, check, run
-from bombay_training.matches.store import FolderStore, Store
+from bombay_training.matches.run import Engine, missing, play_missing
+from bombay_training.matches.store import Store
 from bombay_training.matches.table import LostGame
 
 # --- compiling ---
@@ -80,11 +80,6 @@ class Played(NamedTuple):
             raise self.ended
 
 
-def open_store(out: Path | None, study: str | None = None) -> Store:
-    """A store in a folder, or in memory if there is none. Raises ValueError or OSError if the folder cannot be used."""
-    return Store() if out is None else FolderStore(out, study)
-
-
 def open_engine(
     engine: str = "local", address: str | None = None, processes: int | None = None, turn_limit: float | None = None
 ) -> contextlib.AbstractContextManager[Engine]:
@@ -109,13 +104,13 @@ def play(
         ValueError: an agent cannot play, or the store has games that were played with something else.
     """
     prepare_agents(players_of(lineups), board)
-    check(lineups, store, engine)
+    jobs = missing(lineups, store, engine)
     ended, total = None, sum(lineup.num_games for lineup in lineups)
     with output.progress_bar(title, total) as advance:
         advance(sum(int(store.known(lineup).sum()) for lineup in lineups))
         try:
             with user_input():
-                run(lineups, store, engine, advance)
+                play_missing(jobs, store, engine, advance)
                 store.flush()
         except (KeyboardInterrupt, UserError) as error:
             ended = error

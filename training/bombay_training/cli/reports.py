@@ -24,10 +24,10 @@ from bombay_training.cli.options import MAX_COUNT, check_distinct, games_of, pla
 from bombay_training.cli.runner import Result, command
 from bombay_training.evaluation.audit import audit_in_process
 from bombay_training.learners.best_response import settings_for
-from bombay_training.matches import provenance, published, statistics
+from bombay_training.matches import provenance, statistics
+from bombay_training.matches import store as stores
 from bombay_training.matches.lineup import Lineup
 from bombay_training.matches.match import Match
-from bombay_training.matches.store import read_matches
 from bombay_training.matches.table import LostGame
 from bombay_training.reports.balance import plan as plans
 from bombay_training.reports.balance import retraining
@@ -45,7 +45,7 @@ ENTRIES = "Folders of `bombay track`, or their files track.json."
 
 @command
 def ratings(
-    folder: options.GamesFolder = published.LEAGUE,
+    folder: options.GamesFolder = stores.LEAGUE,
     explained: Annotated[Literal["wins", "orders"], typer.Option("--model", help=MODEL)] = "wins",
 ) -> Result:
     """Rate the agents of a store at each number of players, with effects of seats and intervals over deals.
@@ -60,7 +60,7 @@ def ratings(
     """
     from bombay_training.evaluation import ratings as module
 
-    matches, anchors = read_matches(folder), published.anchors_of(folder)
+    matches, anchors = stores.read_matches(folder), stores.anchors_of(folder)
     output.note_changed(folder)
     counts, tables = list[dict[str, Any]](), []
     for game in sorted({match.game: None for match in matches}, key=lambda game: game.num_players):
@@ -96,7 +96,7 @@ def _ratings_table(part: dict[str, Any], notes: Sequence[str]) -> Table:
 
 @command
 def leaderboard(
-    folder: options.GamesFolder = published.LEAGUE,
+    folder: options.GamesFolder = stores.LEAGUE,
     out: Annotated[Path | None, typer.Option(help=PAGE)] = None,
     publish: Annotated[Path | None, typer.Option(help=PUBLISH)] = None,
     times: Annotated[Path | None, typer.Option(help=TIMES)] = None,
@@ -109,7 +109,7 @@ def leaderboard(
         raise ValueError(f"--out is {checks.shown_path(out)}; its name must end with .md")
     boards, charts = (extras.load(f"reports.{name}", "analysis", "this") for name in ("leaderboard", "charts"))
     if publish is not None:
-        published.publish(folder, publish, machine, times)
+        stores.publish(folder, publish, machine, times)
         folder = publish
     data = boards.league_data(folder)
     output.note_changed(folder)
@@ -151,7 +151,7 @@ def card(
     deals: Annotated[int | None, options.count("Deals of each line-up. Default: those of the league.")] = None,
     states: Annotated[int, options.count("Positions of the audit.")] = 400,
     minutes: Annotated[float | None, typer.Option("--best-response", help=MINUTES, min=0.01)] = None,
-    league: Annotated[Path, typer.Option(help=LEAGUE, show_default=False)] = published.LEAGUE,
+    league: Annotated[Path, typer.Option(help=LEAGUE, show_default=False)] = stores.LEAGUE,
     processes: options.Processes = None,
     turn_limit: options.TurnLimit = None,
     out: Annotated[Path | None, typer.Option(help=CARD_FOLDER)] = None,
@@ -164,7 +164,7 @@ def card(
     """
     from bombay_training.evaluation import card as cards
 
-    study = published.study_of(league)
+    study = stores.study_of(league)
     agents = list(map(canonical, agents))
     check_distinct(agents)
     if minutes is not None and len(agents) > 1:
@@ -179,9 +179,9 @@ def card(
     page = out and out / CARD
     if page and page.exists() and not page.read_text(encoding="utf-8").startswith(f"{cards.heading(agents)}\n"):
         raise ValueError(f"{checks.shown_path(page)} is the card of other agents; name another folder with --out")
-    league_matches, audits = read_matches(league), {}
+    league_matches, audits = stores.read_matches(league), {}
     output.note_changed(league)
-    with playing.open_store(out) as store, playing.open_engine(processes=processes, turn_limit=turn_limit) as engine:
+    with stores.Store(out) as store, playing.open_engine(processes=processes, turn_limit=turn_limit) as engine:
         playing.prepare_agents(playing.players_of(lineups))
         for agent in agents:
             with output.working(f"auditing {agent}"):
@@ -284,7 +284,7 @@ def balance(
         notes = []
     studies, pages = (extras.load(f"reports.balance.{name}", "analysis", "this") for name in ("study", "page"))
     faults = list[LostGame]()
-    with playing.open_store(out) as store, playing.open_engine(engine, address, processes) as made:
+    with stores.Store(out) as store, playing.open_engine(engine, address, processes) as made:
 
         def play(part: str, lineups: Sequence[Lineup]) -> list[Match]:
             played = playing.play(lineups, store, made, board, f"{part}: games")

@@ -14,8 +14,9 @@ from bombay_agents import make
 from bombay_env.checks import shown_path
 from bombay_training.matches.lineup import Chunk
 from bombay_training.matches.match import Match
+from bombay_training.matches.play import Here
 from bombay_training.matches.provenance import read_provenance, revision, write_provenance
-from bombay_training.matches.run import Engine, Here
+from bombay_training.matches.run import Engine
 from bombay_training.matches.store import digest, read_matches
 from bombay_training.matches.table import RESULTS
 

@@ -52,10 +52,6 @@ ON_MOVES, ON_BUYS, ON_SELLS, ON_BUILDS, ON_CONSOLIDATIONS, WASTED = range(len(SP
 TOKEN_RUPEES = 1 + int(PalaceToken.RUPEES)  # as a state stores it
 
 
-class AccountingError(RuntimeError):
-    """The accounts of a game disagree with its result. The message names the game."""
-
-
 class Accountant:
     """Keeps the accounts of games while they are played.
 
@@ -77,19 +73,15 @@ class Accountant:
         book_all(np.asarray(states), self.game.tables, self.sale, self.bonus, actions, games, *self.books)
 
     def after_end(self, games: np.ndarray, results: np.ndarray) -> None:
-        """Enter the awards of games that are over. Raises AccountingError unless the accounts of each add up."""
+        """Enter the awards of games that are over. Raises RuntimeError, which names the game, if accounts do not add up."""
         rupees, _, spent = self.books
         rupees[games, :, EMPIRE], rupees[games, :, FAME] = results["majority"], results["fame"]
         rules = self.game.rules
-        total = np.full(results["final"].shape, rules.sets * rules.turns_per_set * rules.actions_per_turn)
-        for what, booked, true in (("rupees", rupees[games], results["final"]), ("actions", spent[games], total)):
-            wrong = np.argwhere(booked.sum(axis=2) != true)
-            if len(wrong):
-                row, seat = wrong[0].tolist()
-                raise AccountingError(
-                    f"game with seed {self.rows['deal'][games[row], 0]}: the accounts give seat {seat} "
-                    f"{booked[row, seat].sum()} {what}, the game {true[row, seat]}"
-                )
+        actions = rules.sets * rules.turns_per_set * rules.actions_per_turn
+        wrong = (rupees[games].sum(axis=2) != results["final"]) | (spent[games].sum(axis=2) != actions)
+        for row, seat in np.argwhere(wrong):
+            deal = self.rows["deal"][games[row], 0]
+            raise RuntimeError(f"the accounts of seat {seat} in the game with seed {deal} do not add up to its result")
 
 
 @kernel

@@ -43,10 +43,6 @@ class Seating(enum.StrEnum):
     FIXED = "fixed"  # once, in the order of the line-up
     PAIRS = "pairs"  # in the six ways to give two of four seats to the line-up's first two agents
 
-    def num_seatings(self, num_seats: int) -> int:
-        """The number of seatings that are told apart."""
-        return {Seating.FIXED: 1, Seating.PAIRS: len(PAIR_ORDERS)}.get(self, num_seats)
-
     def orders(self, seed: int, block: np.ndarray, seating: np.ndarray, num_seats: int) -> np.ndarray:
         """Who sits where.
 
@@ -165,7 +161,8 @@ class Lineup:
     @property
     def games_per_deal(self) -> int:
         """How often each deal is played."""
-        return 1 if self.seating is Seating.ROTATE else self.seating.num_seatings(self.game.num_players)
+        several = {Seating.ROTATE: 1, Seating.FIXED: 1, Seating.PAIRS: len(PAIR_ORDERS)}
+        return several.get(self.seating, self.game.num_players)
 
     @property
     def num_games(self) -> int:
@@ -173,35 +170,30 @@ class Lineup:
         return self.deals * self.games_per_deal
 
     @property
-    def identity(self) -> dict[str, Any]:
-        """What the results of a game follow from, except for the number of deals, as plain JSON types. Agents must be specs."""
-        board = self.game.board
-        redrawn = [part for part in PARTS if part in self.redraw]
-        return {
-            "rules": self.game.rules.to_dict(),
-            "board": None if board.is_packaged else board.to_dict(),
-            "lineup": [str(player) for player in self.agents],
-            "format": self.format,
-            "seating": str(self.seating),
-            "seed": self.seed,
-            "accounts": self.accounts,
-            **({"redraw": redrawn} if redrawn else {}),
-        }
+    def identity(self) -> "LineupForm":
+        """What the results of a game follow from, except for the number of deals. Agents must be specs."""
+        return LineupForm(
+            rules=self.game.rules.to_dict(),
+            board=None if self.game.board.is_packaged else self.game.board.to_dict(),
+            lineup=[str(player) for player in self.agents],
+            format=self.format,
+            seating=str(self.seating),
+            seed=self.seed,
+            accounts=self.accounts,
+            redraw=[part for part in PARTS if part in self.redraw],
+        )
 
     @functools.cached_property
     def id(self) -> str:
         """16 hexadecimal digits, a digest of `identity`. With agents that are objects it means something in this process only."""
         objects = [id(player) for player in self.agents if not isinstance(player, str)]
-        text = json.dumps({**self.identity, **({"objects": objects} if objects else {})}, sort_keys=True)
+        facts = self.identity.model_dump(exclude_defaults=True) | ({"objects": objects} if objects else {})
+        text = json.dumps(facts, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-    def chunk_size(self, made: Sequence[Agent]) -> int:
-        """How many games are played together; `made` are the players, as objects."""
-        return self.chunk_games or (1 if any(map(searches, made)) else CHUNK_GAMES)
 
     def chunks(self, made: Sequence[Agent]) -> list[Chunk]:
         """All games in chunks; `made` are the players, as objects."""
-        size = self.chunk_size(made)
+        size = self.chunk_games or (1 if any(map(searches, made)) else CHUNK_GAMES)
         starts = range(0, self.num_games, size)
         return [Chunk(start, min(size, self.num_games - start), (start // size,)) for start in starts]
 

@@ -78,11 +78,9 @@ class Match:
     @functools.cached_property
     def faults(self) -> tuple[LostGame, ...]:
         """The games that ended by a fault, in the order of the games."""
-        return tuple(self._lost(row) for row in self.rows[self.rows["fault"] != ""])
-
-    def _lost(self, row: np.void) -> LostGame:
-        agent, seat, game, block, seating = (int(row[name]) for name in ("agent", "seat", "game", "block", "seating"))
-        return LostGame(agent, self.agents[agent], seat, game, block, seating, row["action"], row["fault"])
+        columns = ["agent", "seat", "game", "block", "seating", "action", "fault"]
+        lost = self.rows[self.rows["fault"] != ""][columns].tolist()
+        return tuple(LostGame(agent, self.agents[agent], *others) for agent, *others in lost)
 
     @property
     def records(self) -> tuple[Record, ...]:
@@ -98,11 +96,6 @@ class Match:
             Times(int(rows["decisions"].sum()), int(rows["turns"].sum()), float(rows["seconds"].sum(dtype=np.float64)))
             for rows in parts
         )
-
-    @property
-    def teams(self) -> bool:
-        """Whether an agent's win share is the sum over its seats instead of their mean."""
-        return self.format == "2v2"
 
     @property
     def num_games(self) -> int:

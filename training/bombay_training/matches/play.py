@@ -1,4 +1,4 @@
-"""Plays a chunk of games together, as one array of states, and fills their rows.
+"""Plays a chunk of games together in this process, as one array of states, and fills their rows.
 
 At each step every agent decides in one call for all games in which it is to move. An agent that fails, or that does not answer
 (`engines/local.py`), loses the game. If a call for several games raises, the agent is called again for each game alone, so that
@@ -10,11 +10,12 @@ depends on the games and the key of its chunk. This module does not know how res
 import contextlib
 import dataclasses
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from bombay_agents import make
 from bombay_env import streams
 from bombay_env.agent import NO_ACTION, Agent, AgentContext, AgentFault, LaneGenerator, ask
 from bombay_env.record import History
@@ -22,6 +23,8 @@ from bombay_env.rewards import seat_places
 from bombay_training.matches.accounts import Accountant
 from bombay_training.matches.lineup import Chunk, Lineup
 from bombay_training.matches.table import RECORD
+
+Job = tuple[Lineup, Chunk]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,29 +60,35 @@ def lost_share(seats: np.ndarray, seat: int) -> np.ndarray:
     return np.asarray(others / others.sum())
 
 
-def play(
-    lineup: Lineup,
-    chunk: Chunk,
-    agents: Sequence[Agent],
-    warm: set[int],
-    report: Callable[[Call | None], None] | None = None,
-) -> np.ndarray:
-    """Play the games of a chunk to their ends.
+class Here:
+    """Plays chunks in this process, with any agents. It keeps the agents of the last line-up."""
 
-    Args:
-        lineup: the line-up.
-        chunk: which of its games.
-        agents: the line-up's players.
-        warm: indices of the agents that have been called in this process; changed in place.
-        report: called with each call of an agent before it begins, and with None when it has answered or failed.
+    count = 1
 
-    Returns:
-        (G, n) their rows.
-    """
-    games = _GameBatch(lineup, chunk, agents, warm, report)
-    while games.running.size:
-        games.step()
-    return games.rows
+    def __init__(self) -> None:
+        self.lineup = ""  # its id
+        self.agents: Sequence[Agent] = ()
+        self.warm: set[int] = set()  # indices of the agents that have been called in this process
+
+    def play(self, jobs: Iterable[Job]) -> Iterator[tuple[Lineup, np.ndarray]]:
+        """Play chunks of line-ups in order; yields their rows."""
+        for lineup, chunk in jobs:
+            yield lineup, self.play_chunk(lineup, chunk)
+
+    def play_chunk(
+        self, lineup: Lineup, chunk: Chunk, report: Callable[[Call | None], None] | None = None
+    ) -> np.ndarray:
+        """The rows (G, n) of a chunk, whose games are played to their ends.
+
+        `report` is called with each call of an agent before it begins, and with None when it has answered or failed.
+        """
+        if lineup.id != self.lineup:
+            self.lineup, self.warm = lineup.id, set()
+            self.agents = [make(player) if isinstance(player, str) else player for player in lineup.players]
+        games = _GameBatch(lineup, chunk, self.agents, self.warm, report)
+        while games.running.size:
+            games.step()
+        return games.rows
 
 
 def unanswered(lineup: Lineup, chunk: Chunk, actions: Sequence[int], reason: str) -> np.ndarray:

@@ -18,7 +18,6 @@ from typing import Final
 
 import bombay_agents
 import bombay_env
-from bombay_env import checks
 from bombay_env.files import atomic
 from bombay_env.files.forms import Form, parse
 from bombay_env.files.reading import read_bytes
@@ -125,13 +124,7 @@ def _imports(path: Path) -> Iterator[str]:
 
 def read_provenance(folder: Path) -> Provenance:
     """What a store's games were played with. Raises ValueError if the file is missing or damaged."""
-    path = folder / PROVENANCE
-    if not path.exists():
-        raise ValueError(
-            f"{checks.shown_path(folder)} has no {PROVENANCE}, as stores of earlier versions, so its games cannot be compared; "
-            "play them again in a new folder"
-        )
-    return parse(Provenance, read_bytes(path), str(path))
+    return parse(Provenance, read_bytes(folder / PROVENANCE), str(folder / PROVENANCE))
 
 
 def write_provenance(folder: Path, provenance: Provenance) -> None:

@@ -7,7 +7,7 @@ The engine plays chunks in any order, in this process or in others (`matches/eng
 """
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,9 +15,9 @@ import numpy as np
 from bombay_agents import make
 from bombay_env import checks
 from bombay_env.agent import Agent, check_plays, name_of
-from bombay_training.matches.engines.local import Here as Here  # offered to others
-from bombay_training.matches.lineup import Chunk, Lineup, key_of
+from bombay_training.matches.lineup import Lineup, key_of
 from bombay_training.matches.match import Match
+from bombay_training.matches.play import Here, Job
 from bombay_training.matches.store import Store
 
 
@@ -26,7 +26,7 @@ class Engine(Protocol):
 
     count: int
 
-    def play(self, jobs: Iterator[tuple[Lineup, Chunk]]) -> Iterator[tuple[Lineup, np.ndarray]]:
+    def play(self, jobs: Iterable[Job]) -> Iterator[tuple[Lineup, np.ndarray]]:
         """Play chunks of line-ups; yields their rows in any order."""
 
 
@@ -50,52 +50,46 @@ def run(
         The match of each line-up.
 
     Raises:
-        ValueError: as `check`.
+        ValueError: as `missing`.
         KeyboardInterrupt: on Ctrl-C.
     """
-    store = Store() if store is None else store
-    agents = check(lineups, store, engine)
-    known = {lineup: store.known(lineup) for lineup in lineups}
-    jobs = [
-        (lineup, chunk)
-        for lineup in lineups
-        for chunk in lineup.chunks([agents[key_of(player)] for player in lineup.players])
-        if not known[lineup][chunk.first : chunk.first + chunk.count].all()
-    ]
-    with contextlib.closing((engine or Here()).play(iter(jobs))) as played:  # type: ignore[type-var]
-        for lineup, rows in played:
-            store.add(lineup, rows)
-            if progress:
-                progress(int((~known[lineup][rows["game"][:, 0]]).sum()))
-    matches = [store.match(lineup) for lineup in lineups]
-    return [match for match in matches if match is not None]
+    store, engine = Store() if store is None else store, engine or Here()
+    play_missing(missing(lineups, store, engine), store, engine, progress)
+    return [match for lineup in lineups if (match := store.match(lineup))]
 
 
-def check(lineups: Sequence[Lineup], store: Store, engine: Engine | None = None) -> dict[Any, Agent]:
-    """Make each player of the line-ups once, by its key.
+def missing(lineups: Sequence[Lineup], store: Store, engine: Engine) -> list[Job]:
+    """The chunks of line-ups with games that the store does not have, after a check that all can be played.
 
     Raises:
         ValueError: a spec is invalid, an agent cannot play a game, as a net cannot that learned by other rules, or the store has
             games of these line-ups that were played with something else.
     """
-    agents: dict[Any, Agent] = {}
+    agents, jobs = dict[Any, Agent](), list[Job]()
     for lineup in lineups:
-        if not isinstance(engine, Here | None):
-            _check_specs(lineup)
         for player in lineup.players:
+            if not isinstance(player, str) and not isinstance(engine, Here):
+                name = checks.shown(name_of(player))
+                raise ValueError(f"agent {name} is an object; to play in other processes it must be given by a spec")
             key = key_of(player)
             if key not in agents:
                 agents[key] = make(player) if isinstance(player, str) else player
             check_plays(agents[key], lineup.game)
+        known = store.known(lineup)
+        chunks = lineup.chunks([agents[key_of(player)] for player in lineup.players])
+        jobs += [(lineup, chunk) for chunk in chunks if not known[chunk.first : chunk.first + chunk.count].all()]
     clocked = any(getattr(agent, "ms", None) is not None for agent in agents.values())
-    turn_limit = getattr(engine, "turn_limit", None)
-    store.check(lineups, turn_limit, (engine.count if engine else 1) if clocked else None)
-    return agents
+    store.check(lineups, getattr(engine, "turn_limit", None), engine.count if clocked else None)
+    return jobs
 
 
-def _check_specs(lineup: Lineup) -> None:
-    objects = [name_of(player) for player in lineup.players if not isinstance(player, str)]
-    if objects:
-        raise ValueError(
-            f"agent {checks.shown(objects[0])} is an object; to play in other processes it must be given by a spec"
-        )
+def play_missing(
+    jobs: Sequence[Job], store: Store, engine: Engine, progress: Callable[[float], None] | None = None
+) -> None:
+    """Play chunks into the store, as `run` does."""
+    known = {lineup: store.known(lineup) for lineup in {lineup for lineup, _ in jobs}}
+    with contextlib.closing(engine.play(jobs)) as played:  # type: ignore[type-var]
+        for lineup, rows in played:
+            store.add(lineup, rows)
+            if progress:
+                progress(int((~known[lineup][rows["game"][:, 0]]).sum()))

@@ -69,7 +69,7 @@ def par(match: Match, agent: int | str = 0) -> float:
 
 def _weight(match: Match, agent: int | str) -> int:
     """The number of seats whose win shares are added: all of an agent's in a match of teams, else 1."""
-    return match.seats_of(agent) if match.teams else 1
+    return match.seats_of(agent) if match.format == "2v2" else 1
 
 
 # --- faults ---

@@ -1,6 +1,7 @@
 """Keeps the results of games by line-up: in memory, and in a folder of Parquet files if one is given.
 
     study.toml        the study, if it was given as a file
+    machine.txt       in a published store: in words, where and when its times were measured
     lineups.json      by id: rules, board, line-up, seating and seed
     provenance.json   what else decides results (`matches/provenance.py`): games of anything else are refused
     rows/*.parquet    a row for each game and seat, in parts: the columns of `matches/table.py`, `lineup`, and the spec as `agent`
@@ -9,7 +10,6 @@ A part has whole games, of any line-ups and in any order, and is written atomica
 (extra `data`) is needed for folders alone.
 """
 
-import dataclasses
 import io
 import re
 import time
@@ -35,78 +35,29 @@ from bombay_training.matches.provenance import (
     revision,
     write_provenance,
 )
-from bombay_training.matches.table import ACCOUNTS, COLUMNS, RECORD, joined, row_dtype
+from bombay_training.matches.study import Study, read_toml
+from bombay_training.matches.study import lineups as lineups_of
+from bombay_training.matches.table import ACCOUNTS, COLUMNS, RECORD, TIMES, blank_rows, joined, row_dtype
 
-STUDY, LINEUPS, LOCK, ROWS = "study.toml", "lineups.json", ".lock", "rows"
+LEAGUE: Final = Path(__file__).parents[1] / "league"  # the store of docs/leaderboard.md, which comes with the package
+STUDY, LINEUPS, MACHINE, LOCK, ROWS = "study.toml", "lineups.json", "machine.txt", ".lock", "rows"
 EARLIER: Final = "cells.json"  # what earlier versions had instead of `LINEUPS`
 OWN: Final = {STUDY, PROVENANCE, LOCK, ROWS}  # what a store holds before its first games
 FLUSH_SECONDS: Final = 5.0  # between two parts
 PART: Final = re.compile(r"\d+\.parquet")
 FILE_COLUMNS: Final = {"lineup": ("string", "its id in lineups.json"), **COLUMNS, **ACCOUNTS}  # type and meaning
-KNOWN: Final = ("deal", "block", "seating", "seat", "agent")  # columns that follow from the line-up and `game`
 
 
 class Store:
-    """Games in memory.
+    """Games in memory, and in a folder if one is given, which is created or continued.
+
+    Args:
+        folder: its path; None for memory alone.
+        study: the text of the study's file; None for none.
 
     Attributes:
         parts: the rows of each line-up by its id, as they were added.
-    """
-
-    def __init__(self) -> None:
-        self.parts: dict[str, list[np.ndarray]] = {}
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Nothing to end."""
-
-    def check(self, lineups: Sequence[Lineup], turn_limit: float | None, processes: int | None) -> None:
-        """Raise ValueError if what these line-ups would play now is not what was played before.
-
-        Args:
-            lineups: what is to be played.
-            turn_limit, processes: as those of `Provenance`.
-        """
-
-    def add(self, lineup: Lineup, rows: np.ndarray) -> None:
-        """Keep games. One that is there already keeps its result, and gets a record if it had none."""
-        self.parts.setdefault(lineup.id, []).append(rows)
-
-    def flush(self) -> None:
-        """Write what is not on the disk yet."""
-
-    def rows(self, lineup: Lineup) -> np.ndarray:
-        """All games of a line-up (G, n) in the order of their numbers."""
-        parts = self.parts.get(lineup.id) or [lineup.rows(np.arange(0))]
-        if len(parts) > 1:
-            parts[:] = [joined(parts)]
-        return parts[0]
-
-    def known(self, lineup: Lineup) -> np.ndarray:
-        """Which of the line-up's games are there, with their records if these are wanted: (`num_games`,) bool."""
-        rows = self.rows(lineup)
-        wanted = [record is not None for record in rows[RECORD][:, 0]] if lineup.records else slice(None)
-        return np.isin(np.arange(lineup.num_games), rows["game"][wanted, 0])
-
-    def match(self, lineup: Lineup) -> Match | None:
-        """The first deals of a line-up whose games are all there, up to the line-up's number of deals; None if there is none."""
-        known = self.known(lineup)
-        first_gap = lineup.num_games if known.all() else int(known.argmin())
-        games = first_gap // lineup.games_per_deal * lineup.games_per_deal
-        return Match(lineup, self.rows(lineup)[:games]) if games else None
-
-
-# --- folders ---
-
-
-class FolderStore(Store):
-    """Results in a folder, which is created, or continued.
-
-    Args:
-        folder: its path.
-        study: the text of the study's file; None for none.
+        waiting: line-ups and rows that are not on the disk yet.
 
     Raises:
         ValueError: another process writes there, the folder holds something else, another revision played its games, it is of an
@@ -114,51 +65,64 @@ class FolderStore(Store):
         OSError: it cannot be written.
     """
 
-    def __init__(self, folder: Path, study: str | None = None) -> None:
-        super().__init__()
+    def __init__(self, folder: Path | None = None, study: str | None = None) -> None:
+        self.folder, self.study = folder, study
+        self.parts: dict[str, list[np.ndarray]] = {}
+        self.waiting: list[tuple[Lineup, np.ndarray]] = []
+        self.flushed = time.monotonic()
+        if folder is None:
+            return
         import_pyarrow()
-        self.folder = folder
         if folder.exists() and not folder.is_dir():
             raise ValueError(f"{checks.shown_path(folder)} is a file; a store is a folder")
         if folder.exists() and not read_lineups(folder) and {path.name for path in folder.iterdir()} - OWN:
             raise ValueError(
                 f"{checks.shown_path(folder)} holds something else; name a new folder, or one of an earlier study"
             )
-        folder.mkdir(parents=True, exist_ok=True)
+        (folder / ROWS).mkdir(parents=True, exist_ok=True)
         self.lock = locks.take(folder / LOCK, folder)
         try:
-            self._open(study)
+            self._open(folder)
         except BaseException:
             self.lock.release()
             raise
 
-    def _open(self, study: str | None) -> None:
-        (self.folder / ROWS).mkdir(exist_ok=True)
-        for folder in (self.folder, self.folder / ROWS):
-            atomic.remove_leftovers(folder)
-        self.forms = read_lineups(self.folder)
-        self.provenance = read_provenance(self.folder) if self.forms else Provenance(revisions=[revision()])
+    def _open(self, folder: Path) -> None:
+        for path in (folder, folder / ROWS):
+            atomic.remove_leftovers(path)
+        self.forms = read_lineups(folder)
+        self.provenance = read_provenance(folder) if self.forms else Provenance(revisions=[revision()])
         if revision() not in self.provenance.revisions:
             raise ValueError(
-                f"{checks.shown_path(self.folder)} has games of revision {self.provenance.revisions[-1]}, and this is "
+                f"{checks.shown_path(folder)} has games of revision {self.provenance.revisions[-1]}, and this is "
                 f"{revision()}; name a new folder, or let this revision continue it with `bombay verify --accept`"
             )
-        self.study = study
-        self.part = 1 + max((int(path.stem) for path in parts_of(self.folder)), default=0)
-        self.waiting: list[tuple[Lineup, np.ndarray]] = []
-        self.flushed = time.monotonic()
-        self.parts = {key: [rows] for key, (_, rows) in read_rows(self.folder).items()}
-        self.kept = {key: set(rows["game"][:, 0].tolist()) for key, (rows,) in self.parts.items()}  # numbers of games
+        self.part = 1 + max((int(path.stem) for path in parts_of(folder)), default=0)
+        self.parts = {key: [rows] for key, (_, rows) in read_rows(folder).items()}
+
+    def __enter__(self) -> Self:
+        return self
 
     def __exit__(self, *_: object) -> None:
         """Write what waits, and let others write."""
         try:
             self.flush()
         finally:
-            self.lock.release()
+            if self.folder is not None:
+                self.lock.release()
 
     def check(self, lineups: Sequence[Lineup], turn_limit: float | None, processes: int | None) -> None:
-        """As `Store.check`. What was not played before becomes part of the provenance, and the study is written."""
+        """Let line-ups play. What was not played before becomes part of the provenance, and the study is written.
+
+        Args:
+            lineups: what is to be played.
+            turn_limit, processes: as those of `Provenance`.
+
+        Raises:
+            ValueError: what these line-ups would play now is not what was played before.
+        """
+        if self.folder is None:
+            return
         agents = list(dict.fromkeys(name for lineup in lineups for name in lineup.names))
         where, kept = checks.shown_path(self.folder), self.provenance
         for spec in kept.changed(agents):
@@ -182,14 +146,16 @@ class FolderStore(Store):
         )
 
     def add(self, lineup: Lineup, rows: np.ndarray) -> None:
-        """Keep games; the new ones are written together with those of the next few seconds."""
-        super().add(lineup, rows)
-        games, kept = rows["game"][:, 0].tolist(), self.kept.setdefault(lineup.id, set())
-        new = [game not in kept for game in games]
-        if any(new):
-            kept.update(games)
-            self.waiting.append((lineup, rows[new]))
-        if time.monotonic() - self.flushed > FLUSH_SECONDS:
+        """Keep games. One that is there already keeps its result, and gets a record in memory if it had none.
+
+        New games are written to the folder together with those of the next few seconds.
+        """
+        if self.folder is not None:
+            new = np.isin(rows["game"][:, 0], self.rows(lineup)["game"][:, 0], invert=True)
+            if new.any():
+                self.waiting.append((lineup, rows[new]))
+        self.parts.setdefault(lineup.id, []).append(rows)
+        if self.waiting and time.monotonic() - self.flushed > FLUSH_SECONDS:
             self.flush()
 
     def flush(self) -> None:
@@ -200,18 +166,42 @@ class FolderStore(Store):
             OSError: the folder cannot be written.
         """
         waiting, self.waiting = self.waiting, []
-        if waiting:
-            for spec in self.provenance.changed({name for lineup, _ in waiting for name in lineup.names}):
-                raise ValueError(f"{checks.shown(spec)} has changed while it played; its last games are not kept")
-            new = {lineup.id: LineupForm(**lineup.identity) for lineup, _ in waiting if lineup.id not in self.forms}
-            if new:
-                write_provenance(self.folder, self.provenance)
-                self.forms |= new
-                lines = (f'"{key}": {form.model_dump_json(exclude_defaults=True)}' for key, form in self.forms.items())
-                atomic.write_bytes(self.folder / LINEUPS, b"{" + ",\n".join(lines).encode() + b"}")
-            atomic.write_bytes(self.folder / ROWS / f"{self.part:06}.parquet", _as_parquet(waiting))
-            self.part += 1
+        if self.folder is None or not waiting:
+            return
+        for spec in self.provenance.changed({name for lineup, _ in waiting for name in lineup.names}):
+            raise ValueError(f"{checks.shown(spec)} has changed while it played; its last games are not kept")
+        new = {lineup.id: lineup.identity for lineup, _ in waiting if lineup.id not in self.forms}
+        if new:
+            write_provenance(self.folder, self.provenance)
+            self.forms |= new
+            lines = (f'"{key}": {form.model_dump_json(exclude_defaults=True)}' for key, form in self.forms.items())
+            atomic.write_bytes(self.folder / LINEUPS, b"{" + ",\n".join(lines).encode() + b"}")
+        atomic.write_bytes(self.folder / ROWS / f"{self.part:06}.parquet", _as_parquet(waiting))
+        self.part += 1
         self.flushed = time.monotonic()
+
+    def rows(self, lineup: Lineup) -> np.ndarray:
+        """All games of a line-up (G, n) in the order of their numbers."""
+        parts = self.parts.get(lineup.id) or [lineup.rows(np.arange(0))]
+        if len(parts) > 1:
+            parts[:] = [joined(parts)]
+        return parts[0]
+
+    def known(self, lineup: Lineup) -> np.ndarray:
+        """Which of the line-up's games are there, with their records if these are wanted: (`num_games`,) bool."""
+        rows = self.rows(lineup)
+        wanted = [record is not None for record in rows[RECORD][:, 0]] if lineup.records else slice(None)
+        return np.isin(np.arange(lineup.num_games), rows["game"][wanted, 0])
+
+    def match(self, lineup: Lineup) -> Match | None:
+        """The first deals of a line-up whose games are all there, up to the line-up's number of deals; None if there is none."""
+        known = self.known(lineup)
+        first_gap = lineup.num_games if known.all() else int(known.argmin())
+        games = first_gap // lineup.games_per_deal * lineup.games_per_deal
+        return Match(lineup, self.rows(lineup)[:games]) if games else None
+
+
+# --- reading ---
 
 
 def import_pyarrow() -> Any:
@@ -273,7 +263,6 @@ def read_rows(folder: Path) -> dict[str, tuple[Lineup, np.ndarray]]:
     forms = read_lineups(folder)
     if not forms or not parts:
         return {}
-    read_provenance(folder)  # refuses stores of earlier versions
     columns = _read(folder, parts)
     keys, codes = np.unique(columns["lineup"], return_inverse=True)
     if set(keys) - set(forms):
@@ -284,10 +273,93 @@ def read_rows(folder: Path) -> dict[str, tuple[Lineup, np.ndarray]]:
     for key, form in forms.items():
         if key in numbers:
             mine = {name: values[numbers[key]] for name, values in columns.items()}
-            lineup = lineup_of(form, 1)
-            rows = _rows(lineup, mine, checks.shown_path(folder))
-            found[key] = dataclasses.replace(lineup, deals=1 + int(rows["block"].max())), rows
+            lineup = lineup_of(form, 1 + int(mine["block"].max()))
+            found[key] = lineup, _rows(lineup, mine, checks.shown_path(folder))
     return found
+
+
+# --- the store of a study ---
+
+
+def study_of(folder: Path) -> Study:
+    """The study of a store. Raises ValueError if it has none."""
+    if not (folder / STUDY).exists():
+        raise ValueError(f"{checks.shown_path(folder)} has no {STUDY}: its games are of no study")
+    return read_toml(Study, folder / STUDY)[0]
+
+
+def matches_of_study(folder: Path) -> tuple[list[Match], int]:
+    """The matches of a store's study, and how many other games the store has; all matches if it has no study.
+
+    Raises:
+        ValueError: the study is not valid, or the folder is no store.
+    """
+    found = read_matches(folder)
+    if not (folder / STUDY).exists():
+        return found, 0
+    wanted = {lineup.id for lineup in lineups_of(study_of(folder), folder)}
+    others = sum(match.num_games for match in found if match.plan.id not in wanted)
+    return [match for match in found if match.plan.id in wanted], others
+
+
+def times_are_published(folder: Path) -> bool:
+    """Whether the times of a store are those with which it was published: it has one part, and says where they were measured."""
+    return (folder / MACHINE).exists() and len(parts_of(folder)) == 1
+
+
+def anchors_of(folder: Path) -> list[str]:
+    """The anchors of a store's study; none if it has no study. Raises ValueError if the study is not valid."""
+    return study_of(folder).anchors if (folder / STUDY).exists() else []
+
+
+def publish(folder: Path, target: Path, machine: str, times: Path | None = None) -> None:
+    """Write the games of a finished study, and no others, into a new store with one part of each table.
+
+    Args:
+        folder: the store in which the study was played.
+        target: the new store.
+        machine: on what, and when, times were measured, in words.
+        times: another store of the study, with any number of deals, whose times are taken.
+
+    Raises:
+        ValueError: games or times are missing, something else played them, or a folder is no store of a study.
+        OSError: the new store cannot be written.
+    """
+    lineups = lineups_of(study_of(folder), folder)
+    games, timed = ({match.plan.id: match.rows for match in read_matches(one)} for one in (folder, times or folder))
+    missing = sum(max(0, lineup.num_games - len(games.get(lineup.id, ()))) for lineup in lineups)
+    if missing:
+        raise ValueError(
+            f"{checks.shown_path(folder)} lacks {missing:,} games of its study; play them with `bombay run`"
+        )
+    provenance = read_provenance(folder)
+    if revision() not in provenance.revisions or provenance.changed():
+        raise ValueError(
+            f"{checks.shown_path(folder)} was played with other agents or another revision: see `bombay verify`"
+        )
+    if times is not None:
+        theirs = read_provenance(times)
+        if theirs.revisions[-1] not in provenance.revisions or any(
+            theirs.agents.get(spec, digest) != digest for spec, digest in provenance.agents.items()
+        ):
+            raise ValueError(f"{checks.shown_path(times)} was played with other agents or by another revision")
+    untimed = sum(lineup.id not in timed for lineup in lineups)
+    if untimed:
+        raise ValueError(f"{checks.shown_path(times or folder)} has no times of {untimed:,} line-ups of the study")
+    if target.exists() and any(target.iterdir()):
+        raise ValueError(f"{checks.shown_path(target)} exists already; name a new folder")
+    with Store(target) as store:
+        atomic.write_bytes(target / STUDY, (folder / STUDY).read_bytes())
+        store.provenance = provenance
+        for lineup in lineups:
+            rows, measured = games[lineup.id][: lineup.num_games].copy(), timed[lineup.id]
+            _, mine, others = np.intersect1d(rows["game"][:, 0], measured["game"][:, 0], return_indices=True)
+            for name in TIMES:
+                rows[name] = 0
+                rows[name][mine] = measured[name][others]
+            store.waiting.append((lineup, rows))
+    if machine:
+        atomic.write_bytes(target / MACHINE, f"{machine}\n".encode())
 
 
 # --- Parquet ---
@@ -295,16 +367,10 @@ def read_rows(folder: Path) -> dict[str, tuple[Lineup, np.ndarray]]:
 
 def _schema() -> Any:
     """The columns of a part, as PyArrow has them."""
-    pyarrow = import_pyarrow()
-    types = row_dtype(accounts=True)
-
-    def kind(name: str) -> Any:
-        base, shape = types[name].subdtype or (types[name], ())
-        if name == "agent" or base is np.dtype(object):
-            return pyarrow.string()
-        return pyarrow.list_(pyarrow.from_numpy_dtype(base), *shape) if shape else pyarrow.from_numpy_dtype(base)
-
-    return pyarrow.schema([("lineup", pyarrow.string()), *[(name, kind(name)) for name in (*COLUMNS, *ACCOUNTS)]])
+    pyarrow, types = import_pyarrow(), row_dtype(accounts=True)
+    kinds: dict[str, Any] = {name: kind for name, (kind, _) in FILE_COLUMNS.items()} | {"agent": "string"}
+    kinds |= {name: pyarrow.list_(pyarrow.int32(), *types[name].shape) for name in ACCOUNTS}
+    return pyarrow.schema([pyarrow.field(name, kind) for name, kind in kinds.items()])
 
 
 def _as_parquet(waiting: Sequence[tuple[Lineup, np.ndarray]]) -> bytes:
@@ -338,20 +404,14 @@ def _read(folder: Path, parts: Sequence[Path]) -> dict[str, np.ndarray]:
 
 
 def _rows(lineup: Lineup, columns: dict[str, np.ndarray], where: str) -> np.ndarray:
-    """The rows (G, n) of a line-up's columns, which are in order.
-
-    Raises:
-        ValueError: deals or seats are not those of the line-up, or accounts are missing.
-    """
-    rows = lineup.rows(columns["game"][:: lineup.game.num_players].astype(np.int64))
-    flat = rows.reshape(-1)
-    known = {name: flat[name] for name in KNOWN} | {"agent": np.array(lineup.names)[flat["agent"]]}
-    if len(flat) != len(columns["game"]) or any((columns[name] != values).any() for name, values in known.items()):
-        # Another version may deal and seat in another way.
-        raise ValueError(f"{where} has other deals or seats than {LINEUPS} says")
+    """The rows (G, n) of a line-up's columns, which are in order. Raises ValueError if accounts are missing."""
     if lineup.accounts and any(columns[name][0] is None for name in ACCOUNTS):
         raise ValueError(f"{where} cannot be read: its rows lack accounts")
-    for name in (*COLUMNS, *(ACCOUNTS if lineup.accounts else ())):
-        if name not in KNOWN:
-            flat[name] = columns[name].tolist() if name in ACCOUNTS else columns[name]
+    seats, numbers = lineup.game.num_players, {name: number for number, name in enumerate(lineup.names)}
+    rows = blank_rows(len(columns["game"]) // seats, seats, lineup.accounts)
+    given = {name: columns[name] for name in COLUMNS} | {"agent": [numbers[spec] for spec in columns["agent"]]}
+    if lineup.accounts:
+        given |= {name: columns[name].tolist() for name in ACCOUNTS}
+    for name, values in given.items():
+        rows.reshape(-1)[name] = values
     return rows

@@ -19,6 +19,7 @@
 `lineups` turns a study into what is played (`matches/lineup.py`).
 """
 
+import functools
 import hashlib
 import itertools
 import tomllib
@@ -159,19 +160,20 @@ def lineups(study: Study, folder: Path, deals: int | None = None) -> list[Lineup
         ValueError: the rules or the board are not valid, there is no seed, or a group of line-ups is of no kind, of two, or has
             nothing to play.
     """
-    seed = _seed(study)
+    if (study.seed is None) == (study.release is None):
+        raise ValueError("a study must have either `seed` or `release`, whose number gives a seed")
+    seed = seed_from(f"bombay_env {study.release}") if study.seed is None else study.seed
     found: dict[str, Lineup] = {}
-    games: dict[int, Game] = {}
+    game_of = functools.cache(lambda count: _game(study, folder, count))
     for number, group in enumerate(study.lineups):
         _check_kind(group, number)
         counts, size = group.players or study.players, len(found)
         of_each = group.deals or study.deals
         for count in counts:
-            game = games.setdefault(count, _game(study, folder, count))
             for form, agents in group.of(count):
                 seating = Seating.PAIRS if form == "2v2" else Seating(group.seating or study.seating)
                 lineup = Lineup(
-                    game,
+                    game_of(count),
                     agents,
                     deals or games_with(of_each, count, f"lineups[{number}] has no number of deals"),
                     seed_from(f"{seed} {' '.join(agents)}") if group.own_deals else seed,
@@ -207,14 +209,6 @@ def _check_kind(group: LineupGroup, number: int) -> None:
         )
     if group.copies and group.mixed is None and group.among is None:
         raise ValueError(f"lineups[{number}] has `copies`, which is for `mixed` and `among`")
-
-
-def _seed(study: Study) -> int:
-    if (study.seed is None) == (study.release is None):
-        raise ValueError("a study must have either `seed` or `release`, whose number gives a seed")
-    if study.seed is not None:
-        return study.seed
-    return seed_from(f"bombay_env {study.release}")
 
 
 def seed_from(text: str) -> int:

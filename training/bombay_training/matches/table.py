@@ -8,7 +8,7 @@ played (`matches/play.py`) nor what their results show (`matches/statistics.py`)
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -75,15 +75,8 @@ def joined(parts: Sequence[np.ndarray]) -> np.ndarray:
     return games
 
 
-@dataclasses.dataclass(frozen=True)
-class Times:
-    """How long an agent took, without its first call in a process.
-
-    Args:
-        decisions: actions chosen.
-        turns: turns begun.
-        seconds: of all calls.
-    """
+class Times(NamedTuple):
+    """How long an agent took, without its first call in a process: actions chosen, turns begun, seconds of all calls."""
 
     decisions: int
     turns: int

@@ -15,8 +15,8 @@ from bombay_env import Game, Rules
 from bombay_env.registry import knowledge
 from bombay_training.evaluation.ratings import Ratings, check_lineups, rate, rated
 from bombay_training.matches.match import Match
-from bombay_training.matches.published import MACHINE, anchors_of, matches_of_study, study_of, times_are_published
 from bombay_training.matches.statistics import FaultCount, unrated_note
+from bombay_training.matches.store import MACHINE, anchors_of, matches_of_study, study_of, times_are_published
 from bombay_training.reports import pages
 from bombay_training.rich_tables import format_ms
 

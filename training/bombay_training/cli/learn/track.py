@@ -15,6 +15,7 @@ from bombay_training.cli.runner import Result, command
 from bombay_training.learners import track as tracks
 from bombay_training.learners.runs import run_files
 from bombay_training.matches.engines.ray import RayEngine
+from bombay_training.matches.store import Store
 from bombay_training.rich_tables import new_table
 
 AGENT = (
@@ -67,7 +68,7 @@ def track(
             if learner:
                 learn_or_continue(folder, budget.settings(learner, number), budget.points())
             agents = given or tracks.snapshots(folder, spec)
-            with playing.open_store(folder / "games") as store:  # which has the games of a track that was stopped
+            with Store(folder / "games") as store:  # which has the games of a track that was stopped
                 played = playing.play(tracks.lineups(agents, games), store, players)
             played.end_if_stopped()
             tracks.check_opponents(played.matches)

@@ -15,8 +15,9 @@ import numpy as np
 
 from bombay_env.agent import describe_error
 from bombay_training.extras import missing_extra
-from bombay_training.matches.engines.local import ATTEMPTS, ONE_THREAD, Here, Job
-from bombay_training.matches.lineup import Chunk, Lineup
+from bombay_training.matches.engines.local import ATTEMPTS, ONE_THREAD
+from bombay_training.matches.lineup import Lineup
+from bombay_training.matches.play import Here, Job
 
 T = TypeVar("T")
 
@@ -46,7 +47,6 @@ class RayEngine:
         except (ConnectionError, RuntimeError, ValueError) as error:
             raise ValueError(f"the Ray cluster {address or 'here'} cannot be used: {describe_error(error)}") from None
         self.count = max(1, int(self.ray.cluster_resources().get("CPU", 1)))
-        self.task = self.ray.remote(play_chunk).options(num_cpus=1, max_retries=0)
 
     def __enter__(self) -> Self:
         return self
@@ -63,22 +63,17 @@ class RayEngine:
         Raises:
             RuntimeError: an agent cannot be made, or the process that played a chunk ended each time.
         """
-        lineups = dict[str, Any]()  # by id, those that the cluster knows
-
-        def start(job: Job) -> Any:
-            lineup, chunk = job
-            if lineup.id not in lineups:
-                lineups[lineup.id] = self.ray.put(lineup)
-            return self.task.remote(lineups[lineup.id], chunk)
-
-        def name(job: Job) -> str:
-            return f"games of {', '.join(map(str, job[0].agents))}"
-
-        for (lineup, _), rows in self._results(start, jobs, name):
+        for (lineup, _), rows in self.map(
+            play_chunk, jobs, 1, lambda job: f"games of {', '.join(map(str, job[0].agents))}"
+        ):
             yield lineup, rows
 
-    def map(self, function: Callable[[T], Any], arguments: Iterable[T], cores: int) -> Iterator[tuple[T, Any]]:
+    def map(
+        self, function: Callable[[T], Any], arguments: Iterable[T], cores: int, name: Callable[[T], str] = str
+    ) -> Iterator[tuple[T, Any]]:
         """Call a function of a module once for each argument on the cluster. Each call has so many cores and threads.
+
+        A call whose process ended is made again. `name` of its argument is for the error.
 
         Yields:
             Each argument with its result, in any order.
@@ -91,17 +86,11 @@ class RayEngine:
             raise ValueError(f"a call needs {cores} cores, and no machine of the cluster has more than {most:g}")
         threads = {"env_vars": dict.fromkeys(ONE_THREAD, str(cores))}
         task = self.ray.remote(function).options(num_cpus=cores, max_retries=0, runtime_env=threads)
-        yield from self._results(task.remote, arguments, lambda argument: f"{function.__name__}: {argument}")
-
-    def _results(
-        self, start: Callable[[T], Any], jobs: Iterable[T], name: Callable[[T], str]
-    ) -> Iterator[tuple[T, Any]]:
-        """Start jobs. Yields each with its result; one whose process ended is started again. `name` is for the error."""
-        waiting, running = ((job, 1) for job in jobs), dict[Any, tuple[T, int]]()
+        waiting, running = ((job, 1) for job in arguments), dict[Any, tuple[T, int]]()
         try:
             while True:
                 for job, attempt in itertools.islice(waiting, max(0, AHEAD * self.count - len(running))):
-                    running[start(job)] = (job, attempt)
+                    running[task.remote(job)] = (job, attempt)
                 if not running:
                     return
                 (done,), _ = self.ray.wait(list(running), num_returns=1)
@@ -115,7 +104,7 @@ class RayEngine:
                         raise RuntimeError(
                             f"{name(job)}: the process ended each time: {type(error).__name__}"
                         ) from None
-                    running[start(job)] = (job, attempt + 1)
+                    running[task.remote(job)] = (job, attempt + 1)
                 else:
                     yield job, result
         finally:
@@ -139,6 +128,6 @@ def import_ray() -> Any:
 _here = Here()  # keeps the agents of the last line-up
 
 
-def play_chunk(lineup: Lineup, chunk: Chunk) -> np.ndarray:
+def play_chunk(job: Job) -> np.ndarray:
     """Play a chunk in this process."""
-    return _here.play_chunk(lineup, chunk)
+    return _here.play_chunk(*job)
