@@ -82,8 +82,8 @@ leaderboard: .venv/.test
 	$(BIN)/bombay run $(STUDY) --processes $(WORKERS) --out $(LEAGUE)
 	$(BIN)/bombay run $(STUDY) --processes 1 --deals 1 --out $(LEAGUE)-times
 	rm -rf $(PUBLISHED)
-	$(BIN)/bombay leaderboard $(LEAGUE) --times $(LEAGUE)-times --machine "$(MACHINE), one process, $(shell date +%F)" \
-		--publish $(PUBLISHED) --out docs/leaderboard.md
+	$(BIN)/python -m docs.generate --publish $(LEAGUE) $(LEAGUE)-times "$(MACHINE), one process, $(shell date +%F)"
+	$(BIN)/bombay leaderboard --out docs/leaderboard.md
 
 # The study of docs/fairness.md: half an hour on two idle cores. One that was stopped continues.
 BALANCE := runs/balance

@@ -8,7 +8,7 @@ import typer
 from benchmarks import cold_start, report
 from benchmarks.signature import signature
 from bombay_env.files.reading import read_json
-from bombay_training.cli import output
+from bombay_training.cli import runner
 from bombay_training.cli.main import main
 from bombay_training.cli.options import PlayerCount, count
 from bombay_training.cli.runner import Result, command
@@ -34,7 +34,7 @@ def bench(
     if digests:
         lines = [f"{count} {signature(count)}" for count in range(2, 6)]
         return Result({"command": "bench", "signature": lines}, lines=lines)
-    with output.working("measuring") as tell:
+    with runner.working("measuring") as tell:
         if cold:
             data = cold_start.measure()
             return Result(data, lines=[cold_start.table(data)])

@@ -15,7 +15,7 @@ from bombay_agents.nets.value.net import ValueNet
 from bombay_env import Game, Rules, streams
 from bombay_env.agent import AgentFault
 from bombay_training import rich_tables
-from bombay_training.cli.learn.training import learn
+from bombay_training.cli.training import learn
 from bombay_training.evaluation import arena
 from bombay_training.learners import best_response
 from bombay_training.learners.best_response import (

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("matplotlib", reason="needs the extra `analysis`")
 
-from bombay_training.cli.learn import training
+from bombay_training.cli import training
 from bombay_training.learners import curve
 from bombay_training.learners.runs import run_files
 from docs.generate import picture

@@ -13,7 +13,7 @@ import termios
 import numba
 import pytest
 
-from bombay_training.cli import output
+from bombay_training.cli import runner
 from helpers.compiling import COMPILING
 
 needs_jit = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="matches take the compiler")
@@ -76,10 +76,10 @@ def test_a_pipe_shows_results_only(tmp_path):
 
 def test_bars_are_for_terminals(monkeypatch):
     for terminal in (True, False):
-        monkeypatch.setattr(output.err, "_force_terminal", terminal)
-        assert output.new_progress().disable != terminal
-        with output.reserved(True):  # the command has --json
-            assert output.new_progress().disable
+        monkeypatch.setattr(runner.err, "_force_terminal", terminal)
+        assert runner.new_progress().disable != terminal
+        with runner.reserved(True):  # the command has --json
+            assert runner.new_progress().disable
 
 
 def test_the_shell_completes_agents():

@@ -14,11 +14,12 @@ import pytest
 from bombay_env import Game
 from bombay_env.jit import cache, kernels
 from bombay_training import warm_up
-from bombay_training.cli import output
+from bombay_training.cli import runner
 from bombay_training.cli.playing import prepare
 from bombay_training.learners import best_response
 from bombay_training.learners.zero import ZeroSettings
 from bombay_training.warm_up import Job, all_jobs, compile_all, jobs_of_agents, jobs_of_run, least_work
+from helpers.command import in_this_process
 from helpers.compiling import COMPILING
 
 needs_jit = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
@@ -76,6 +77,13 @@ def test_nothing_is_prepared_where_nothing_can_be_kept(monkeypatch):
     prepare(all_jobs())
 
 
+def test_the_command_ends_in_one_line_where_nothing_can_be_kept(tmp_path, monkeypatch, capfd):
+    monkeypatch.setattr(kernels, "obstacle", lambda: "no room")
+    done = in_this_process(tmp_path, monkeypatch, capfd)("warm-up")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "bombay: compiled code cannot be kept: no room\n"
+
+
 @needs_jit
 def test_a_job_that_fails_is_named_and_does_no_harm_to_a_command(own_cache, capfd):
     (job,) = RANDOM
@@ -86,7 +94,7 @@ def test_a_job_that_fails_is_named_and_does_no_harm_to_a_command(own_cache, capf
     ):
         with pytest.raises(RuntimeError, match=f"^play nobody could not be compiled: .*{message}"):
             compile_all([failing], 1, lambda _: None)
-    with output.reserved(json_wanted=True):
+    with runner.reserved(as_json=True):
         prepare([failing])
     assert not warm_up.done_file(failing).exists()
     assert capfd.readouterr().err == ""

@@ -23,7 +23,7 @@ from bombay_env.render import svg
 from bombay_env.rewards import REWARDS
 from bombay_env.text import describe_position
 from bombay_training import extras
-from bombay_training.cli import options, output
+from bombay_training.cli import options, runner
 from bombay_training.cli.options import games_of
 from bombay_training.cli.playing import prepare_agents
 from bombay_training.cli.runner import Result, command
@@ -87,7 +87,7 @@ def play(
         from bombay_training.play import terminal
 
         prepare_agents(needed, board)
-        with redirect_stdout(output.out.file):
+        with redirect_stdout(runner.out.file):
             terminal.play(session, adviser or usual)
         return
 
@@ -134,7 +134,7 @@ def _serve(
     with server.bind(*where) as listening:
         prepare_agents(agents, board)
         worker = workers.Worker()
-        server.serve(listening, where[0], make(pages, worker).application, worker, output.say)
+        server.serve(listening, where[0], make(pages, worker).application, worker, runner.say)
 
 
 @command
@@ -148,7 +148,7 @@ def mcp(
         bombay_agents.make(spec)
     table = ModelTable(chosen, Board.load(board))
     server = extras.load("play.mcp_server", "llm", "bombay mcp")
-    with redirect_stdout(output.out.file):
+    with redirect_stdout(runner.out.file):
         server.BombayServer(table).run("stdio")
 
 
@@ -191,7 +191,7 @@ def simulate(
     prepare_agents(specs, board)
     records: list[Record] | None = [] if out else None
     rows, faults = list[dict[str, Any]](), list[LostGame]()
-    with output.progress_bar("games", games * len(variants)) as advance:
+    with runner.progress_bar("games", games * len(variants)) as advance:
         for game in variants:
             lineup = [made[seat % len(made)] for seat in range(game.num_players)]
             start = time.perf_counter()
@@ -210,16 +210,16 @@ def simulate(
 
     def save() -> Iterator[str]:
         if out and records is not None:
-            with output.working(f"writing {out}"):
+            with runner.working(f"writing {out}"):
                 count = write(out, records)
-            yield f"written to {out}: {output.quantity(count, COUNTED[form])}"
+            yield f"written to {out}: {runner.quantity(count, COUNTED[form])}"
 
     cells = []
     for row in rows:
         share, final = f"{row['win_share']:.3f}", None if row["final"] is None else f"{row['final']:.2f}"
         cells.append([row["players"], row["seat"], row["agent"], row["games"], share, final, row["faults"]])
     columns = ["players", "seat", "agent", "games", "win share", "mean final", "faults"]
-    return Result(data, [new_table("simulate", columns, cells)], faults=faults, then=save)
+    return Result(data, [new_table("simulate", columns, cells)], save(), faults)
 
 
 def _writer(form: Format, games: list[Game], view: View, out: Path | None) -> Callable[[Path, Iterable[Record]], int]:
@@ -264,12 +264,12 @@ def replay(
         raise ValueError("--values needs --html, the page that shows them")
     rows: list[dict[str, Any]] = []
     chosen: Record | None = None
-    with output.working("verifying records") as tell:
+    with runner.working("verifying records") as tell:
         for place, record in enumerate(read_records(path), start=1):
             tell(f"verifying records: {place:,}")
             rows.append(_verified(record, f"{path}, record {place}", place))
             chosen = record if place == drawn else chosen
-            if place == number and not output.as_json.get():
+            if place == number:
                 _print_positions(record)
     for wanted, use in ((number, "show"), (drawn if gif or html else None, "draw")):
         if wanted is not None and wanted > len(rows):
@@ -277,10 +277,10 @@ def replay(
     if not rows:
         raise ValueError(f"{path} holds no records")
     if html is not None and chosen is not None:
-        with output.progress_bar("positions", len(chosen.events)) as advance:
+        with runner.progress_bar("positions", len(chosen.events)) as advance:
             atomic.write_bytes(html, film.page(film.film(chosen, values, advance=advance)).encode())
     if gif is not None and chosen is not None:
-        with output.progress_bar("frames", len(chosen.events)) as advance:
+        with runner.progress_bar("frames", len(chosen.events)) as advance:
             atomic.write_bytes(gif, replays.gif(chosen, advance))
     table = new_table(f"{path}: every record follows the rules", COLUMNS, [list(row.values()) for row in rows])
     files = {name: str(file) for name, file in (("gif", gif), ("html", html)) if file is not None}
@@ -301,9 +301,9 @@ def _verified(record: Record, where: str, place: int) -> dict[str, Any]:
 
 def _print_positions(record: Record) -> None:
     for number, states in record.replay():
-        output.out.print(cell(f"event {number}: {record.events[number]}"), style="bold", highlight=False)
-        output.out.print(describe_position(record.game, states), markup=False, highlight=False)
-        output.out.print()
+        runner.out.print(cell(f"event {number}: {record.events[number]}"), style="bold", highlight=False)
+        runner.out.print(describe_position(record.game, states), markup=False, highlight=False)
+        runner.out.print()
 
 
 # --- bombay board ---
@@ -326,7 +326,7 @@ def new_board(
             f"a board is named after its file, and {path.stem!r} is no name for one; take another file name"
         )
     Draft.of_board(packaged, name, trails).write(path)
-    output.say(f"{path} has all sites. Draw the trails with: bombay board draw {path}")
+    runner.say(f"{path} has all sites. Draw the trails with: bombay board draw {path}")
 
 
 @command
@@ -358,4 +358,4 @@ def draw_board(
         return
     game = Game(board=Board.load(path))
     atomic.write_bytes(out, svg.draw(game, game.new_states([0])).encode())
-    output.say(f"The picture is in {out}")
+    runner.say(f"The picture is in {out}")

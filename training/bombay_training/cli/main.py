@@ -2,8 +2,8 @@
 
 A command reads its options, calls the modules that do the work and returns a `Result`, which `runner.py` prints. Results go to
 standard output, progress and errors to standard error. Exit codes: 0 for success, 1 for the verdict "no" (`gate`, `audit`,
-`verify`, `warm-up`), 2 for an error that the user can correct, 130 after Ctrl-C. `python -X dev -m bombay_training.cli` also
-shows where an error was raised.
+`verify`), 2 for an error that the user can correct, 130 after Ctrl-C. `python -X dev -m bombay_training.cli` also shows where an
+error was raised.
 """
 
 import io
@@ -17,11 +17,10 @@ from typer.exceptions import TyperException
 
 from bombay_env import __version__, checks
 from bombay_training.cli.games import check_board, draw_board, mcp, new_board, play, replay, simulate, watch
-from bombay_training.cli.learn.track import track
-from bombay_training.cli.learn.training import best_response, command_of, resume
 from bombay_training.cli.matches import arena, audit, gate, run, verify
 from bombay_training.cli.playing import warm_up
 from bombay_training.cli.reports import balance, card, leaderboard, ratings, tracks
+from bombay_training.cli.training import command_of, resume, track
 from bombay_training.learners.train import SETTINGS
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
@@ -39,13 +38,12 @@ for panel, commands in COMMANDS.items():
         app.command(rich_help_panel=panel)(command)
 app.add_typer(train, name="train", rich_help_panel="Training")
 app.add_typer(board, name="board", rich_help_panel="Games")
-board.command("new", short_help="Write a new board file with all sites.")(new_board)
-board.command("check", short_help="Say whether a board file can be played.")(check_board)
-board.command("draw", short_help="Draw the trails in the browser.")(draw_board)
-for name, settings in SETTINGS.items():
-    command = best_response if name == "best-response" else command_of(settings)
-    train.command(name, short_help=(command.__doc__ or "").split("\n\n")[0])(command)
-train.command()(resume)
+for group, named in (
+    (board, {"new": new_board, "check": check_board, "draw": draw_board}),
+    (train, {**{name: command_of(settings) for name, settings in SETTINGS.items()}, "resume": resume}),
+):
+    for name, command in named.items():
+        group.command(name, short_help=(command.__doc__ or "").split("\n\n")[0])(command)
 
 
 def _print_version(wanted: bool) -> None:

@@ -12,7 +12,7 @@ import bombay_agents
 from bombay_env import Game
 from bombay_env.record import write_records
 from bombay_env.registry import canonical
-from bombay_training.cli import options, output, playing
+from bombay_training.cli import options, playing, runner
 from bombay_training.cli.options import check_distinct, games_of
 from bombay_training.cli.runner import Result, command
 from bombay_training.evaluation import audit as audits
@@ -72,32 +72,25 @@ def arena(
     _check(agents, games, chosen, players, against)
     lineups = [
         Lineup(
-            game,
-            seats,
-            blocks,
-            seed,
-            Seating.PAIRS if kind == "2v2" else Seating(seating),
-            kind,
-            records=bool(records),
+            game, seats, blocks, seed, Seating.PAIRS if kind == "2v2" else Seating(seating), kind, records=bool(records)
         )
         for game in games
         for kind, seats in _with_formats(agents, game.num_players, chosen, against)
     ]
     with Store(out) as store, playing.open_engine(processes=processes, turn_limit=turn_limit) as engine:
-        played = playing.play(lineups, store, engine, board)
+        played = playing.play(lineups, store, engine, board, partial=True)
     data = _data("arena", played, records=str(records) if records else None)
     groups = {kind: [match for match in played.matches if match.format == kind] for kind in TITLES}
     tables = [
-        statistics.results_table(found, TITLES[kind], output.out.width) for kind, found in groups.items() if found
+        statistics.results_table(found, TITLES[kind], runner.out.width) for kind, found in groups.items() if found
     ]
 
-    def save_and_end() -> Iterator[str]:
+    def save() -> Iterator[str]:
         if records:
             count = write_records(records, [record for match in played.matches for record in match.records])
-            yield f"written to {records}: {output.quantity(count, 'record')}"
-        played.end_if_stopped()
+            yield f"written to {records}: {runner.quantity(count, 'record')}"
 
-    return Result(data, tables, faults=played.faults, then=save_and_end)
+    return Result(data, tables, save(), played.faults, ended=played.ended)
 
 
 def _check(agents: list[str], games: list[Game], chosen: Format | None, players: str, against: list[str]) -> None:
@@ -153,10 +146,10 @@ def run(
         Store(out, text) as store,
         playing.open_engine(engine, address, processes, turn_limit) as players,
     ):
-        played = playing.play(lineups, store, players, board)
+        played = playing.play(lineups, store, players, board, partial=True)
     data = _data("run", played, study=str(file), digest=digest(played.matches))
-    table = statistics.results_table(played.matches, str(file), output.out.width)
-    return Result(data, [table], [f"digest {data['digest']}"], played.faults, then=played.end_if_stopped)
+    table = statistics.results_table(played.matches, str(file), runner.out.width)
+    return Result(data, [table], [f"digest {data['digest']}"], played.faults, ended=played.ended)
 
 
 def _data(name: str, played: playing.Played, **more: Any) -> dict[str, Any]:
@@ -203,7 +196,7 @@ def gate(
         bombay_agents.make(spec)
     playing.prepare_agents((new, old), board)
     most = max_blocks * sum(game.num_players for game in games)
-    with WorkerPool(processes) as pool, output.progress_bar("games at most", most) as advance:
+    with WorkerPool(processes) as pool, runner.progress_bar("games at most", most) as advance:
         verdict = gates.gate(games, new, old, bounds, max_blocks, seed, pool, advance)
     data = {"command": "gate", "new": new, "old": old, "seed": seed, **verdict.to_dict()}
     rows = [[row["players"], row["games"], f"{row['win_share']:.3f}", f"{row['par']:.2f}"] for row in data["counts"]]
@@ -225,12 +218,12 @@ def verify(
     Exit code: 0 if all are the same, 1 if not. Agents of your own are compared by their files, too. Agents that think by the
     clock need not repeat themselves, so their games are left out.
     """
-    with playing.open_engine(processes=processes) as engine, output.progress_bar("games", games) as advance:
+    with playing.open_engine(processes=processes) as engine, runner.progress_bar("games", games) as advance:
         found = verifying.verify(folder, games, seed, engine, advance, accept)
     passed = not found.differences
     data = {"command": "verify", "passed": passed, **dataclasses.asdict(found)}
-    verdict = "all are the same" if passed else output.quantity(len(found.differences), "difference")
-    lines = [f"{output.quantity(found.games, 'game')} played again: {verdict}", *found.differences[:20]]
+    verdict = "all are the same" if passed else runner.quantity(len(found.differences), "difference")
+    lines = [f"{runner.quantity(found.games, 'game')} played again: {verdict}", *found.differences[:20]]
     lines += [f"left out, because it thinks by the clock: {spec}" for spec in found.left_out]
     lines += [f"played or accepted by revision {found.revision}", f"digest {found.digest}"]
     return Result(data, lines=lines, code=0 if passed else 1)
@@ -250,7 +243,7 @@ def audit(
     Exit code: 0 if it passes, 1 if not, 2 if it cannot be audited. There is no time limit: an agent that hangs also
     hangs the audit.
     """
-    with output.working(f"auditing {agent}"):
+    with runner.working(f"auditing {agent}"):
         report = audits.audit_in_process(agent, games_of(players, rules, board), states, seed)
     data = {"command": "audit", "agent": agent, **dataclasses.asdict(report)}
     code = {"passed": 0, "failed": 1}.get(report.verdict, 2)

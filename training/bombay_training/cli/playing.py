@@ -5,13 +5,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import typer
-
-from bombay_env import checks
 from bombay_env.jit import kernels
 from bombay_training import warm_up as warm_ups
-from bombay_training.cli import options, output
-from bombay_training.cli.runner import Result, UserError, command, user_input
+from bombay_training.cli import options, runner
+from bombay_training.cli.runner import Result, UserError, command
 from bombay_training.matches.engines.local import WorkerPool
 from bombay_training.matches.engines.ray import RayEngine
 from bombay_training.matches.lineup import Lineup
@@ -27,14 +24,10 @@ from bombay_training.matches.table import LostGame
 def warm_up(processes: options.Processes = None) -> Result:
     """Compile all kernels now, for environments, agents and learners, so that no command has to compile later."""
     jobs = warm_ups.all_jobs()
-    try:
-        if problem := kernels.obstacle():
-            raise RuntimeError(f"compiled code cannot be kept: {problem}")
-        with output.progress_bar("compiling", len(jobs)) as advance:
-            warm_ups.compile_all(jobs, processes, advance)
-    except (RuntimeError, OSError) as error:
-        output.note(checks.message(f"bombay: {error}"))
-        raise typer.Exit(1) from None
+    if problem := kernels.obstacle():
+        raise RuntimeError(f"compiled code cannot be kept: {problem}")
+    with runner.progress_bar("compiling", len(jobs)) as advance:
+        warm_ups.compile_all(jobs, processes, advance)
     names = [job.name for job in jobs]
     return Result({"command": "warm-up", "jobs": names}, lines=[f"Compiled everything: {', '.join(names)}"])
 
@@ -43,10 +36,10 @@ def prepare(jobs: Sequence[warm_ups.Job]) -> None:
     """Do the jobs that were not done before, with a bar on stderr. If one fails, the command compiles itself."""
     with contextlib.suppress(RuntimeError, OSError):
         due = [] if kernels.obstacle() else [job for job in jobs if not warm_ups.done_file(job).exists()]
-        if due and not output.as_json.get() and not output.err.is_terminal:  # where no bar is shown
-            output.note(f"bombay: compiling, only the first time: {', '.join(job.name for job in due)}")
+        if due and not runner.out.quiet and not runner.err.is_terminal:  # where no bar is shown
+            runner.note(f"bombay: compiling, only the first time: {', '.join(job.name for job in due)}")
         if due:
-            with output.progress_bar("compiling", len(due)) as advance:
+            with runner.progress_bar("compiling", len(due)) as advance:
                 warm_ups.compile_all(due, None, advance)
 
 
@@ -74,11 +67,6 @@ class Played(NamedTuple):
         """Of all matches."""
         return [fault for match in self.matches for fault in match.faults]
 
-    def end_if_stopped(self) -> None:
-        """End the command if the play was ended early."""
-        if self.ended is not None:
-            raise self.ended
-
 
 def open_engine(
     engine: str = "local", address: str | None = None, processes: int | None = None, turn_limit: float | None = None
@@ -94,11 +82,17 @@ def open_engine(
 
 
 def play(
-    lineups: Sequence[Lineup], store: Store, engine: Engine, board: Path | None = None, title: str = "games"
+    lineups: Sequence[Lineup],
+    store: Store,
+    engine: Engine,
+    board: Path | None = None,
+    title: str = "games",
+    partial: bool = False,
 ) -> Played:
     """Compile what the players need, and play what the store does not have.
 
-    If the play is stopped, it says on standard error how many of the games count, and ends the command if none does.
+    If the play is stopped, it says on standard error how many of the games count, and raises what stopped it. With `partial`, it
+    does so only if no game counts; otherwise the games that do are returned, and the reason with them.
 
     Raises:
         ValueError: an agent cannot play, or the store has games that were played with something else.
@@ -106,18 +100,17 @@ def play(
     prepare_agents(players_of(lineups), board)
     jobs = missing(lineups, store, engine)
     ended, total = None, sum(lineup.num_games for lineup in lineups)
-    with output.progress_bar(title, total) as advance:
+    with runner.progress_bar(title, total) as advance:
         advance(sum(int(store.known(lineup).sum()) for lineup in lineups))
         try:
-            with user_input():
+            with runner.user_input():
                 play_missing(jobs, store, engine, advance)
                 store.flush()
         except (KeyboardInterrupt, UserError) as error:
             ended = error
     matches = [match for lineup in lineups if (match := store.match(lineup))]
-    played = Played(matches, ended)
     if ended is not None:
-        output.note(f"stopped: {sum(match.num_games for match in matches):,} of {total:,} games count")
-    if not matches:
-        played.end_if_stopped()
-    return played
+        runner.note(f"stopped: {sum(match.num_games for match in matches):,} of {total:,} games count")
+        if not (partial and matches):
+            raise ended
+    return Played(matches, ended)

@@ -18,10 +18,10 @@ from bombay_env.files import atomic
 from bombay_env.files.forms import check
 from bombay_env.registry import canonical
 from bombay_training import extras
-from bombay_training.cli import options, output, playing
-from bombay_training.cli.learn.training import learn_or_continue, learn_response, new_run
+from bombay_training.cli import options, playing, runner
 from bombay_training.cli.options import MAX_COUNT, check_distinct, games_of, player_counts
 from bombay_training.cli.runner import Result, command
+from bombay_training.cli.training import learn_or_continue, learn_response, new_run
 from bombay_training.evaluation.audit import audit_in_process
 from bombay_training.learners.best_response import settings_for
 from bombay_training.matches import provenance, statistics
@@ -37,9 +37,6 @@ from bombay_training.rich_tables import fitting_table, interval
 
 MODEL = "wins: a conditional logit of win shares. orders: Plackett and Luce's model of all places."
 PAGE = "A file for the page (Markdown); a chart with the same name, .png, is written beside it."
-PUBLISH = "First write the finished study of the store into this new folder, in few files."
-TIMES = "With --publish: another store of the same study, from which to take the times of turns."
-MACHINE = "With --publish: on what and when times were measured, for the page."
 ENTRIES = "Folders of `bombay track`, or their files track.json."
 
 
@@ -61,7 +58,7 @@ def ratings(
     from bombay_training.evaluation import ratings as module
 
     matches, anchors = stores.read_matches(folder), stores.anchors_of(folder)
-    output.note_changed(folder)
+    runner.note_changed(folder)
     counts, tables = list[dict[str, Any]](), []
     for game in sorted({match.game: None for match in matches}, key=lambda game: game.num_players):
         group = [match for match in matches if match.game == game]
@@ -91,28 +88,20 @@ def _ratings_table(part: dict[str, Any], notes: Sequence[str]) -> Table:
         "faults": [str(row["faults"]) for row in rows],
     }
     title = f"{part['players']} players, {part['games']:,} games of {part['deals']:,} deals"
-    return fitting_table(title, columns, ["agent"], ["first", "faults", "share [95 %]"], output.out.width, notes)
+    return fitting_table(title, columns, ["agent"], ["first", "faults", "share [95 %]"], runner.out.width, notes)
 
 
 @command
 def leaderboard(
     folder: options.GamesFolder = stores.LEAGUE,
     out: Annotated[Path | None, typer.Option(help=PAGE)] = None,
-    publish: Annotated[Path | None, typer.Option(help=PUBLISH)] = None,
-    times: Annotated[Path | None, typer.Option(help=TIMES)] = None,
-    machine: Annotated[str, typer.Option(help=MACHINE)] = "",
 ) -> Result:
     """Write the leaderboard of a league: ratings at each number of players, cross tables, the best agent by time limit."""
-    if publish is None and (times or machine):
-        raise ValueError("--times and --machine are for --publish")
     if out is not None and out.suffix != ".md":
         raise ValueError(f"--out is {checks.shown_path(out)}; its name must end with .md")
     boards, charts = (extras.load(f"reports.{name}", "analysis", "this") for name in ("leaderboard", "charts"))
-    if publish is not None:
-        stores.publish(folder, publish, machine, times)
-        folder = publish
     data = boards.league_data(folder)
-    output.note_changed(folder)
+    runner.note_changed(folder)
     text = boards.page(data, folder, out.with_suffix(".png").name if out else "leaderboard.png")
     if out is not None:
         charts.figures.save_png(charts.ratings(data["counts"]), out.with_suffix(".png"))
@@ -180,28 +169,28 @@ def card(
     if page and page.exists() and not page.read_text(encoding="utf-8").startswith(f"{cards.heading(agents)}\n"):
         raise ValueError(f"{checks.shown_path(page)} is the card of other agents; name another folder with --out")
     league_matches, audits = stores.read_matches(league), {}
-    output.note_changed(league)
+    runner.note_changed(league)
     with stores.Store(out) as store, playing.open_engine(processes=processes, turn_limit=turn_limit) as engine:
         playing.prepare_agents(playing.players_of(lineups))
         for agent in agents:
-            with output.working(f"auditing {agent}"):
+            with runner.working(f"auditing {agent}"):
                 audits[agent] = audit_in_process(agent, games, states, seed=0)
         played = playing.play(lineups, store, engine)
-    played.end_if_stopped()
     data = {"command": "card", **cards.card_data(agents, league_matches, played.matches, audits, study.anchors)}
-    output.report_faults([fault for fault in played.faults if fault.name in agents])
+    runner.report_faults([fault for fault in played.faults if fault.name in agents])
     where = _words_of(study.release, league)
-    _write(page, cards.card_page(data, where))
+
+    def written() -> str:
+        text = cards.card_page(data, where)
+        if page:
+            atomic.write_bytes(page, text.encode())
+        return text
+
+    text = written()
     if response is not None:  # it may fail or be stopped: then the card is there without it
-        data["response_minutes"] = minutes
-        data["best_response"] = learn_response(*response)
-        _write(page, cards.card_page(data, where))
-    return Result(data, lines=[cards.card_page(data, where), *([f"The card is in {page}"] if page else [])])
-
-
-def _write(page: Path | None, text: str) -> None:
-    if page is not None:
-        atomic.write_bytes(page, text.encode())
+        data |= {"response_minutes": minutes, "best_response": learn_response(*response)}
+        text = written()
+    return Result(data, lines=[text, *([f"The card is in {page}"] if page else [])])
 
 
 def _words_of(release: str | None, folder: Path) -> str:
@@ -288,7 +277,6 @@ def balance(
 
         def play(part: str, lineups: Sequence[Lineup]) -> list[Match]:
             played = playing.play(lineups, store, made, board, f"{part}: games")
-            played.end_if_stopped()
             faults.extend(played.faults)
             return played.matches
 

@@ -49,6 +49,12 @@ class BestResponseSettings(ZeroSettings):
 
     learner: ClassVar[str] = "best-response"
     run: ClassVar[str] = "bombay_training.learners.best_response:BestResponseRun"
+    help: ClassVar[str] = (
+        "Train a best response by `zero` to copies of a frozen agent, to find out how exploitable it is.\n\n"
+        "By default it starts from the victim's weights if that is a value net, else from those of `zero`, with the widths of "
+        "that net. It learns from as many games as the victim did, if the victim's file says how many and neither minutes, "
+        "updates nor decisions are given."
+    )
 
     learning_rate: LearningRate = setting(
         2e-4,

@@ -1,7 +1,7 @@
 """The settings that all learners share, and what the settings of a learner are made of.
 
 They are a frozen dataclass. The type of a field has its limits (pydantic's `Field`), and `setting` has its default and a sentence
-about it. From these fields come the checks, the options of the learner's command (`cli/learn/training.py`), `settings.json` and
+about it. From these fields come the checks, the options of the learner's command (`cli/training.py`), `settings.json` and
 the tables in docs/training.md. A wrong setting raises a ValueError of one line: the field, its value, and what is allowed.
 """
 

@@ -1,1 +1,0 @@
-"""Commands that train agents and show how training went."""
