@@ -122,6 +122,18 @@ def test_a_turn_is_one_line_or_nothing_of_it_is_played(said, capsys):
     assert table.states["turn"][0] > 0 or table.states["set"][0] > 0
 
 
+@pytest.mark.parametrize("words", ["End turn", "END_TURN", "then end turn"])
+def test_a_turn_whose_actions_are_spent_ends_in_the_words_that_end_any(words, said, capsys):
+    table = session(None, "random", game=SHORT)
+    while not table.turn_done:
+        table.act(table.version, next(name for name in table.legal() if name != END_TURN))
+    said(["move:E1", words, "quit"])
+    terminal.play(table, "champion")
+    assert not table.turn_done
+    assert any(event.seat == 1 for event in table.log)
+    assert "move:E1 is illegal; legal are end_turn" in capsys.readouterr().out
+
+
 def test_the_log_has_a_line_for_each_turn(said, capsys):
     table = session(None, "greedy", game=SHORT)
     said(["move:E1, end_turn", "consolidate, end_turn", "log all", "quit"])

@@ -177,7 +177,7 @@ class Terminal:
             if not 0 < int(line) <= len(legal):
                 raise ValueError(f"the list has no number {line}; it has 1 to {len(legal)}")
             names = [legal[int(line) - 1]]
-        elif session.turn_done or not legal:
+        elif not legal:
             names = [line.replace(" ", "_")]
         elif any(part.strip().isdigit() for part in line.split(",")):
             raise ValueError("a number stands alone; several actions are given by their names")
