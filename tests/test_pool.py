@@ -16,6 +16,7 @@ from bombay_env import Game, Rules
 from bombay_training.evaluation.arena import run_blocks, run_fixed_seats
 from bombay_training.matches.engines import local as pool_module
 from bombay_training.matches.engines.local import WorkerPool
+from bombay_training.matches.lineup import Lineup
 from helpers.failing_agents import First
 from test_arena import same
 
@@ -53,6 +54,35 @@ def check_that_a_stopped_match_leaves_nothing(pool):
     assert not pool.playing
     found = run_fixed_seats(TINY, lineup, 8, seed=5, chunk_games=2, pool=pool)
     assert same(found, run_fixed_seats(TINY, lineup, 8, seed=5, chunk_games=2))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_nobody_waits_for_a_process_that_an_agent_leaves_behind(tmp_path, monkeypatch):
+    """It has the pipe of the process that was killed."""
+    monkeypatch.setenv("FORKED", str(tmp_path))
+
+    def stop(games):
+        if len(list(tmp_path.iterdir())) == 2:
+            raise KeyboardInterrupt
+
+    specs = ["helpers.failing_agents:Forks", "random", "random"]
+    with WorkerPool(2) as pool, pytest.raises(KeyboardInterrupt):
+        run_fixed_seats(TINY, specs, 10_000, progress=stop, chunk_games=1, pool=pool)
+    left = [int(path.name) for path in tmp_path.iterdir()]
+    assert len(left) == 2
+    for number in left:
+        os.kill(number, signal.SIGKILL)
+
+
+def test_a_match_that_is_not_played_to_its_end_leaves_no_process():
+    lineup = Lineup(TINY, ("random", "random", "random"), 20, chunk_games=1)
+    with WorkerPool(2) as pool:
+        games = pool.play([(lineup, chunk) for chunk in lineup.chunks([])])
+        next(games)
+        workers = [*pool.idle, *(worker for worker, _ in pool.playing.values())]
+    for worker in workers:
+        worker.process.join(10)
+        assert not worker.process.is_alive()
 
 
 def test_a_killed_worker_changes_no_result(monkeypatch):

@@ -11,6 +11,7 @@ import sys
 import time
 
 import numba
+import numpy as np
 import pytest
 
 from bombay_env import Game, Rules
@@ -28,6 +29,7 @@ from helpers.matches import edited
 from helpers.refusal import refusal
 from helpers.variants import random_board
 
+pyarrow = pytest.importorskip("pyarrow", reason="needs the extra `data`")
 parquet = pytest.importorskip("pyarrow.parquet", reason="needs the extra `data`")
 
 TINY = Game(Rules(3, sets=1, turns_per_set=2))  # a short game
@@ -189,6 +191,11 @@ def test_damaged_stores_are_refused_in_one_line(tmp_path):
         (table.drop_columns(["turns"]), "its rows lack turns"),
         (table.drop_columns(["fault"]), "its rows lack fault"),
         (table.drop_columns(["uses"]), "its rows lack accounts"),
+        (table.set_column(2, "block", [np.arange(len(table), dtype=np.int32)]), "other deals or seats"),
+        (table.set_column(3, "deal", [[1] * len(table)]), "other deals or seats"),
+        (table.set_column(6, "agent", [["random"] * len(table)]), "other deals or seats"),
+        (table.slice(1), "other deals or seats"),
+        (pyarrow.concat_tables([table, table]), "other deals or seats"),
     ):
         parquet.write_table(damaged, part)
         refusal(lambda: read_matches(folder), message)
@@ -297,3 +304,43 @@ def workers(pid):
     with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{pid}/children") as file:
         return [int(child) for child in file.read().split()]
     return []
+
+
+def chunk_of(lineup, first, count):
+    rows = lineup.rows(np.arange(first, first + count))
+    rows["win_share"] = 1 / rows.shape[1]
+    return rows
+
+
+def test_games_that_cannot_be_written_are_forgotten_and_those_of_a_stopped_write_are_not(tmp_path, monkeypatch):
+    lineup, write = Lineup(TINY, ("random", "greedy", "random"), 4), stores.atomic.write_bytes
+
+    def failing(error, when):
+        def write_bytes(path, data):
+            if path.suffix != ".parquet":
+                return write(path, data)
+            if when == "after":
+                write(path, data)
+            raise error
+
+        return write_bytes
+
+    with Store(tmp_path / "s") as store:
+        store.add(lineup, chunk_of(lineup, 0, 3))
+        store.flush()
+        for number, (error, when) in enumerate([(OSError("full"), "before"), (KeyboardInterrupt(), "after")]):
+            store.add(lineup, chunk_of(lineup, 3 + 3 * number, 3))
+            monkeypatch.setattr(stores.atomic, "write_bytes", failing(error, when))
+            with pytest.raises(type(error)):
+                store.flush()
+            monkeypatch.undo()
+            assert store.known(lineup).nonzero()[0].tolist() == [[0, 1, 2], [0, 1, 2, 6, 7, 8]][number]
+        store.add(lineup, chunk_of(lineup, 3, 3))  # as after the next play
+    assert read_matches(tmp_path / "s")[0].num_games == 9
+
+
+def test_a_folder_with_the_leftover_of_a_first_write_is_a_new_store(tmp_path):
+    (tmp_path / "s").mkdir()
+    (tmp_path / "s" / ".bombay-0123456789abcdef.tmp").write_bytes(b"half a file")
+    with Store(tmp_path / "s") as store:
+        run(lineups(), store)

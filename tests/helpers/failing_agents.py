@@ -1,6 +1,8 @@
 """Small agents for tests of matches: one that plays, and some that fail in every way they can."""
 
 import os
+import time
+from pathlib import Path
 
 
 class First:
@@ -63,3 +65,22 @@ class Leaves(First):
 class Interrupts(First):
     def act(self, game, states, rng):
         raise KeyboardInterrupt
+
+
+class Forks(First):
+    """At its first call leaves a copy of its process behind, which has all its pipes; a file in `$FORKED` says that it lives."""
+
+    def __init__(self):
+        super().__init__("forks")
+        self.copy = 0
+
+    def act(self, game, states, rng):
+        if not self.copy:
+            self.copy = os.fork()
+            if self.copy == 0:
+                mine = Path(os.environ["FORKED"], str(os.getpid()))
+                mine.touch()
+                time.sleep(60)
+                mine.unlink()
+                os._exit(0)
+        return super().act(game, states, rng)

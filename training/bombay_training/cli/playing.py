@@ -108,6 +108,7 @@ def play(
                 store.flush()
         except (KeyboardInterrupt, UserError) as error:
             ended = error
+            store.flush()  # before games are counted
     matches = [match for lineup in lineups if (match := store.match(lineup))]
     if ended is not None:
         runner.note(f"stopped: {sum(match.num_games for match in matches):,} of {total:,} games count")

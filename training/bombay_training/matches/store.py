@@ -37,7 +37,7 @@ from bombay_training.matches.provenance import (
 )
 from bombay_training.matches.study import Study, read_toml
 from bombay_training.matches.study import lineups as lineups_of
-from bombay_training.matches.table import ACCOUNTS, COLUMNS, RECORD, TIMES, blank_rows, joined, row_dtype
+from bombay_training.matches.table import ACCOUNTS, COLUMNS, RECORD, TIMES, joined, row_dtype
 
 LEAGUE: Final = Path(__file__).parents[1] / "league"  # the store of docs/leaderboard.md, which comes with the package
 STUDY, LINEUPS, MACHINE, LOCK, ROWS = "study.toml", "lineups.json", "machine.txt", ".lock", "rows"
@@ -45,6 +45,13 @@ EARLIER: Final = "cells.json"  # what earlier versions had instead of `LINEUPS`
 OWN: Final = {STUDY, PROVENANCE, LOCK, ROWS}  # what a store holds before its first games
 FLUSH_SECONDS: Final = 5.0  # between two parts
 PART: Final = re.compile(r"\d+\.parquet")
+KNOWN: Final = (
+    "game",
+    "block",
+    "deal",
+    "seating",
+    "seat",
+)  # columns that follow from a line-up and the numbers of its games
 FILE_COLUMNS: Final = {"lineup": ("string", "its id in lineups.json"), **COLUMNS, **ACCOUNTS}  # type and meaning
 
 
@@ -57,7 +64,8 @@ class Store:
 
     Attributes:
         parts: the rows of each line-up by its id, as they were added.
-        waiting: line-ups and rows that are not on the disk yet.
+        kept: with a folder, the numbers of the games in `parts` by the id of their line-up.
+        waiting: the number of the next part on the disk, and the line-ups and rows that it will have.
 
     Raises:
         ValueError: another process writes there, the folder holds something else, another revision played its games, it is of an
@@ -68,14 +76,16 @@ class Store:
     def __init__(self, folder: Path | None = None, study: str | None = None) -> None:
         self.folder, self.study = folder, study
         self.parts: dict[str, list[np.ndarray]] = {}
-        self.waiting: list[tuple[Lineup, np.ndarray]] = []
+        self.kept: dict[str, set[int]] = {}
+        self.waiting: tuple[int, list[tuple[Lineup, np.ndarray]]] = (1, [])
         self.flushed = time.monotonic()
         if folder is None:
             return
         import_pyarrow()
         if folder.exists() and not folder.is_dir():
             raise ValueError(f"{checks.shown_path(folder)} is a file; a store is a folder")
-        if folder.exists() and not read_lineups(folder) and {path.name for path in folder.iterdir()} - OWN:
+        found = {path.name for path in folder.glob("*") if not atomic.is_leftover(path)}
+        if found - OWN and not read_lineups(folder):
             raise ValueError(
                 f"{checks.shown_path(folder)} holds something else; name a new folder, or one of an earlier study"
             )
@@ -97,8 +107,9 @@ class Store:
                 f"{checks.shown_path(folder)} has games of revision {self.provenance.revisions[-1]}, and this is "
                 f"{revision()}; name a new folder, or let this revision continue it with `bombay verify --accept`"
             )
-        self.part = 1 + max((int(path.stem) for path in parts_of(folder)), default=0)
+        self.waiting = 1 + max((int(path.stem) for path in parts_of(folder)), default=0), []
         self.parts = {key: [rows] for key, (_, rows) in read_rows(folder).items()}
+        self.kept = {key: set(rows["game"][:, 0].tolist()) for key, (rows,) in self.parts.items()}
 
     def __enter__(self) -> Self:
         return self
@@ -151,33 +162,43 @@ class Store:
         New games are written to the folder together with those of the next few seconds.
         """
         if self.folder is not None:
-            new = np.isin(rows["game"][:, 0], self.rows(lineup)["game"][:, 0], invert=True)
-            if new.any():
-                self.waiting.append((lineup, rows[new]))
+            kept, numbers = self.kept.setdefault(lineup.id, set()), rows["game"][:, 0].tolist()
+            new = [number not in kept for number in numbers]
+            if any(new):
+                self.waiting[1].append((lineup, rows[new]))
+                kept.update(numbers)
         self.parts.setdefault(lineup.id, []).append(rows)
-        if self.waiting and time.monotonic() - self.flushed > FLUSH_SECONDS:
+        if self.waiting[1] and time.monotonic() - self.flushed > FLUSH_SECONDS:
             self.flush()
 
     def flush(self) -> None:
-        """Write what waits. If that fails, it is dropped: what was written before stays as it is.
+        """Write what waits. Games that cannot be written are forgotten; if a signal stops this, they wait for the next time.
 
         Raises:
             ValueError: an agent has changed while it played.
             OSError: the folder cannot be written.
         """
-        waiting, self.waiting = self.waiting, []
+        number, waiting = self.waiting
         if self.folder is None or not waiting:
             return
-        for spec in self.provenance.changed({name for lineup, _ in waiting for name in lineup.names}):
-            raise ValueError(f"{checks.shown(spec)} has changed while it played; its last games are not kept")
-        new = {lineup.id: lineup.identity for lineup, _ in waiting if lineup.id not in self.forms}
-        if new:
-            write_provenance(self.folder, self.provenance)
-            self.forms |= new
-            lines = (f'"{key}": {form.model_dump_json(exclude_defaults=True)}' for key, form in self.forms.items())
-            atomic.write_bytes(self.folder / LINEUPS, b"{" + ",\n".join(lines).encode() + b"}")
-        atomic.write_bytes(self.folder / ROWS / f"{self.part:06}.parquet", _as_parquet(waiting))
-        self.part += 1
+        try:
+            for spec in self.provenance.changed({name for lineup, _ in waiting for name in lineup.names}):
+                raise ValueError(f"{checks.shown(spec)} has changed while it played; its last games are not kept")
+            forms = self.forms | {lineup.id: lineup.identity for lineup, _ in waiting if lineup.id not in self.forms}
+            if len(forms) > len(self.forms):
+                write_provenance(self.folder, self.provenance)
+                lines = (f'"{key}": {form.model_dump_json(exclude_defaults=True)}' for key, form in forms.items())
+                atomic.write_bytes(self.folder / LINEUPS, b"{" + ",\n".join(lines).encode() + b"}")
+                self.forms = forms
+            atomic.write_bytes(self.folder / ROWS / f"{number:06}.parquet", _as_parquet(waiting))
+        except (ValueError, OSError):
+            for lineup, rows in waiting:
+                all_rows, lost = self.rows(lineup), rows["game"][:, 0]
+                self.parts[lineup.id] = [all_rows[np.isin(all_rows["game"][:, 0], lost, invert=True)]]
+                self.kept.setdefault(lineup.id, set()).difference_update(lost.tolist())
+            self.waiting = number, []
+            raise
+        self.waiting = number + 1, []  # in one step, so that no signal comes between
         self.flushed = time.monotonic()
 
     def rows(self, lineup: Lineup) -> np.ndarray:
@@ -357,7 +378,7 @@ def publish(folder: Path, target: Path, machine: str, times: Path | None = None)
             for name in TIMES:
                 rows[name] = 0
                 rows[name][mine] = measured[name][others]
-            store.waiting.append((lineup, rows))
+            store.waiting[1].append((lineup, rows))  # one part
     if machine:
         atomic.write_bytes(target / MACHINE, f"{machine}\n".encode())
 
@@ -404,14 +425,21 @@ def _read(folder: Path, parts: Sequence[Path]) -> dict[str, np.ndarray]:
 
 
 def _rows(lineup: Lineup, columns: dict[str, np.ndarray], where: str) -> np.ndarray:
-    """The rows (G, n) of a line-up's columns, which are in order. Raises ValueError if accounts are missing."""
+    """The rows (G, n) of a line-up's columns, which are in order.
+
+    Raises:
+        ValueError: deals or seats are not those of the line-up, or accounts are missing.
+    """
+    rows = lineup.rows(columns["game"][:: lineup.game.num_players].astype(np.int64))
+    flat = rows.reshape(-1)
+    known = {name: flat[name] for name in KNOWN} | {"agent": np.array(lineup.names)[flat["agent"]]}
+    if len(flat) != len(columns["game"]) or any((columns[name] != values).any() for name, values in known.items()):
+        raise ValueError(f"{where} is damaged: it has other deals or seats than {LINEUPS} says")
     if lineup.accounts and any(columns[name][0] is None for name in ACCOUNTS):
         raise ValueError(f"{where} cannot be read: its rows lack accounts")
-    seats, numbers = lineup.game.num_players, {name: number for number, name in enumerate(lineup.names)}
-    rows = blank_rows(len(columns["game"]) // seats, seats, lineup.accounts)
-    given = {name: columns[name] for name in COLUMNS} | {"agent": [numbers[spec] for spec in columns["agent"]]}
-    if lineup.accounts:
-        given |= {name: columns[name].tolist() for name in ACCOUNTS}
-    for name, values in given.items():
-        rows.reshape(-1)[name] = values
+    for name in COLUMNS:
+        if name not in known:
+            flat[name] = columns[name]
+    for name in ACCOUNTS if lineup.accounts else ():
+        flat[name] = columns[name].tolist()
     return rows

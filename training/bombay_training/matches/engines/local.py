@@ -11,11 +11,13 @@ has a pipe of its own, so one that is killed while it sends takes nothing else w
 
 import contextlib
 import dataclasses
+import math
 import multiprocessing
 import os
 import signal
 import sys
 import threading
+import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -33,7 +35,7 @@ ONE_THREAD: Final = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREA
 FIRST_CALL_SECONDS: Final = 60.0  # more for a first call in a process, which may compile; halved after a timeout
 ATTEMPTS: Final = 3  # processes that may end before the games of their chunk are to blame
 MAX_TURN_LIMIT: Final = 86_400.0  # seconds
-MAX_WAIT: Final = 20 * MAX_TURN_LIMIT  # of one call, in however many games; no operating system waits for a month
+LOOK_SECONDS: Final = 1.0  # between two looks whether a process still runs
 
 
 class WorkerPool:
@@ -64,6 +66,7 @@ class WorkerPool:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._stop()
         while self.idle:
             self.idle.pop().end()
 
@@ -92,17 +95,21 @@ class WorkerPool:
                             self.idle.append(worker)
                         if rows is not None:
                             yield task.lineup, rows
-            finally:  # so that no later match receives what they send
-                for worker, _ in self.playing.values():
-                    worker.process.kill()  # and the thread that waits for it ends, too
-                self.playing.clear()
+            finally:
+                self._stop()
+
+    def _stop(self) -> None:
+        """End the processes that play, and with them the threads that wait: no later match receives what they send."""
+        for worker, _ in self.playing.values():
+            worker.process.kill()
+        self.playing.clear()
 
     def _seconds(self, lineup: Lineup, call: Call | None) -> float | None:
         """How long a call of an agent may take; None for no limit."""
         if call is None or self.turn_limit is None:
             return None
         more = FIRST_CALL_SECONDS / 2 ** self.late_first_calls[lineup.id, call.agent] if call.first else 0
-        return min(MAX_WAIT, self.turn_limit * call.num_games + more)
+        return self.turn_limit * call.num_games + more
 
     def _after_end(self, worker: "_Worker", task: "_Task", waiting: "deque[_Task]") -> np.ndarray | None:
         """Put the chunk of a process that has ended back, whole or in games. A game that is to blame is lost: its rows."""
@@ -173,19 +180,39 @@ class _Worker:
             RuntimeError: an error that is no agent's fault, such as one that cannot be made.
         """
         new, self.lineup, self.call = None if task.lineup is self.lineup else task.lineup, task.lineup, None
-        with contextlib.suppress(EOFError, OSError):  # the process has ended
+        try:
             self.pipe.send((new, task.chunk, task.report))
-            self.started = self.started or self.pipe.recv()
-            while self.pipe.poll(seconds(task.lineup, self.call)):
-                message = self.pipe.recv()
+            self.started = self.started or self._receive(None)
+            while True:
+                message = self._receive(seconds(task.lineup, self.call))
                 if isinstance(message, str):
                     raise RuntimeError(message)
                 if isinstance(message, np.ndarray):
                     return message
                 self.call = message
+        except TimeoutError:
             self.late = True
+        except (EOFError, OSError):
+            pass  # the process has ended
         self.end(seconds=0 if self.late else 5)
         return None
+
+    def _receive(self, seconds: float | None) -> Any:
+        """What the process sends next.
+
+        A program that an agent has started may keep the pipe of a process that has ended open, so this looks after the process.
+
+        Raises:
+            TimeoutError: it takes longer.
+            EOFError, OSError: the process has ended.
+        """
+        end = math.inf if seconds is None else time.monotonic() + seconds
+        while not self.pipe.poll(max(0, min(LOOK_SECONDS, end - time.monotonic()))):
+            if not self.process.is_alive() and not self.pipe.poll():
+                raise EOFError
+            if time.monotonic() >= end:
+                raise TimeoutError
+        return self.pipe.recv()
 
     def end(self, seconds: float = 0) -> None:
         """End the process, which may end by itself in so many seconds: its exit code is worth waiting for."""
