@@ -123,7 +123,7 @@ def test_a_turn_is_one_line_or_nothing_of_it_is_played(said, capsys):
 
 
 @pytest.mark.parametrize("words", ["End turn", "END_TURN", "then end turn"])
-def test_a_turn_whose_actions_are_spent_ends_in_the_words_that_end_any(words, said, capsys):
+def test_the_words_that_end_a_turn_also_end_one_without_actions_left(words, said, capsys):
     table = session(None, "random", game=SHORT)
     while not table.turn_done:
         table.act(table.version, next(name for name in table.legal() if name != END_TURN))

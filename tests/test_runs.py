@@ -341,7 +341,7 @@ def test_the_second_update_of_a_process_stands_for_the_first_in_learning_time(tm
         ({"players": ()}, r"players is \(\); it must be one or more of 2, 3, 4, 5, each once"),
         ({"players": "23"}, "players is '23'; it must be one or more of 2, 3, 4, 5, each once"),
         ({"seed": 2**63}, "seed is 9223372036854775808; it must be a whole number from 0 to 9223372036854775807"),
-        ({"board": 3}, "board is 3; it must be a path, or none"),
+        ({"board": 3}, "board is 3; it must be a path"),
         ({"size": "x" * 1000}, "size is 'x+…; it must be a whole number"),
     ],
 )

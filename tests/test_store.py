@@ -191,11 +191,11 @@ def test_damaged_stores_are_refused_in_one_line(tmp_path):
         (table.drop_columns(["turns"]), "its rows lack turns"),
         (table.drop_columns(["fault"]), "its rows lack fault"),
         (table.drop_columns(["uses"]), "its rows lack accounts"),
-        (table.set_column(2, "block", [np.arange(len(table), dtype=np.int32)]), "other deals or seats"),
-        (table.set_column(3, "deal", [[1] * len(table)]), "other deals or seats"),
-        (table.set_column(6, "agent", [["random"] * len(table)]), "other deals or seats"),
-        (table.slice(1), "other deals or seats"),
-        (pyarrow.concat_tables([table, table]), "other deals or seats"),
+        (table.set_column(2, "block", [np.arange(len(table), dtype=np.int32)]), "its rows do not fit"),
+        (table.set_column(3, "deal", [[1] * len(table)]), "its rows do not fit"),
+        (table.set_column(6, "agent", [["random"] * len(table)]), "its rows do not fit"),
+        (table.slice(1), "its rows do not fit"),
+        (pyarrow.concat_tables([table, table]), "its rows do not fit"),
     ):
         parquet.write_table(damaged, part)
         refusal(lambda: read_matches(folder), message)

@@ -91,8 +91,8 @@ def play(
 ) -> Played:
     """Compile what the players need, and play what the store does not have.
 
-    If the play is stopped, it says on standard error how many of the games count, and raises what stopped it. With `partial`, it
-    does so only if no game counts; otherwise the games that do are returned, and the reason with them.
+    If play is stopped, the number of games that count is printed on standard error, and the cause is raised. With `partial`, it
+    is raised only if no game counts; otherwise it is returned with those games.
 
     Raises:
         ValueError: an agent cannot play, or the store has games that were played with something else.

@@ -113,7 +113,7 @@ def resume(
 
 
 def new_run(settings: RunSettings, out: Path | None = None) -> tuple[Run, Path]:
-    """A run, and its folder, which does not exist yet, or holds only what a process left that was killed before its run began.
+    """A new run and its folder, which must not exist yet, or hold only leftovers of a process killed before its run began.
 
     Raises:
         ValueError: the run cannot start, the folder exists, or a net in it could not be named in an agent's spec.
@@ -152,7 +152,7 @@ def learn(
     """Run the training with a progress bar.
 
     Args:
-        run: a new run, whose folder is created unless it holds a run by now, or one that was opened.
+        run: a new run, whose folder is created, or an opened one, which has its folder.
         folder: of the run.
         follower: who follows the run besides the bar.
         again: what continues the run in the folder if it is stopped.

@@ -481,7 +481,7 @@ class Fit:
         rows: plain JSON types for each match and agent, in their order: `agent`, the `others` of its line-up, `games`, its `raw`
             and its `predicted` win share, and `residual`, their difference in standard errors.
         statistic: the sum of squared residuals.
-        p_value: the probability of a larger one if the model holds.
+        p_value: the probability of one at least as large if the model holds.
     """
 
     rows: list[dict[str, Any]]
@@ -494,8 +494,9 @@ def check_lineups(
 ) -> Fit:
     """Compare the win shares that ratings predict with the raw ones, line-up by line-up.
 
-    A standard error is over deals and takes into account that the ratings were fitted to the same games. One game is added to
-    its square, for line-ups in which one agent wins every game. The p value is from a test that flips the signs of deals.
+    A standard error is over deals and takes into account that the ratings were fitted to the same games. The variance of one game
+    is added to its square, so that it is not 0 where one agent wins every game. The p value is from a test that flips the signs
+    of deals.
 
     Args, Raises: as those of `rate`.
 
@@ -518,7 +519,7 @@ def check_lineups(
     raw, predicted = (of_rows @ part.ravel() / of_rows.sum(axis=1) for part in (share, odds))
     surplus, slopes = of_rows @ of_deals, of_rows @ (_covariance(odds) @ design).reshape(seats.size, -1)
     moves = np.linalg.solve(found.total, found.scores.T)  # (K, D) of the parameters, by deal
-    # The residual of a row in a deal is surplus - slopes @ moves. That of all rows and deals would be a large array.
+    # The residual of a row in a deal is surplus - slopes @ moves; an array of all rows and deals would be too large.
     square = surplus.power(2).sum(axis=1) + (slopes * (slopes @ (moves @ moves.T) - 2 * surplus @ moves.T)).sum(axis=1)
 
     def residuals(signs: np.ndarray) -> np.ndarray:

@@ -77,7 +77,7 @@ class Beliefs:
 
     @property
     def decided(self) -> np.ndarray:
-        """(G,) float64 the part of each game after which the belief of the winner stays above ½; 1 for a shared win."""
+        """(G,) float64 the part of each game after which the belief in the winner stays above ½; 1 for a shared win."""
         stays = np.logical_and.accumulate(self.winner[:, ::-1] > 0.5, axis=1).sum(axis=1)
         return np.asarray(1 - stays / self.share.shape[1])
 
@@ -132,8 +132,8 @@ def tension(fitted: Beliefs, held_out: Beliefs) -> dict[str, Any]:
     Returns:
         As plain JSON types: the number of `games`, the `temperature` of the beliefs and the `calibration_error` of the corrected
         ones. If that is at most `MAX_ERROR`, also estimates over games: `lead_changes`, how often another seat than in the round
-        before has the highest mean belief; `decided`, the part of the game after which the belief of the winner stays above ½;
-        and `winner`, the belief of the later winner in each round. If not, they are None, None and empty.
+        before has the highest mean belief; `decided`, the part of the game after which the belief in the winner stays above ½;
+        and `winner`, what the later winner could expect, by round. If not, they are None, None and empty.
     """
     temperature = fit_temperature(fitted)
     given = held_out.at(temperature)

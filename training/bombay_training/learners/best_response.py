@@ -64,7 +64,7 @@ class BestResponseSettings(ZeroSettings):
         0.05, "The ε of ε-greedy play at the start: the probability that the learner takes a random outcome."
     )
     victim: Annotated[str, Field(min_length=1, title="the spec of an agent")] = setting(
-        "", "The frozen agent to respond to."
+        "", "The frozen agent to respond to, such as greedy, zero:rounds=0 or module:object."
     )
 
 

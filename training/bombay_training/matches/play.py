@@ -34,7 +34,7 @@ class Call:
     Args:
         agent: its index in the line-up's players.
         num_games: in how many games it decides.
-        first: whether it is the first call in this process.
+        first: whether it is the first call since the agent was made in this process.
         actions: so far, of a chunk of one game.
     """
 
@@ -68,7 +68,7 @@ class Here:
     def __init__(self) -> None:
         self.lineup = ""  # its id
         self.agents: Sequence[Agent] = ()
-        self.warm: set[int] = set()  # indices of the agents that have been called in this process
+        self.warm: set[int] = set()  # indices of the agents that have been called since they were made
 
     def play(self, jobs: Iterable[Job]) -> Iterator[tuple[Lineup, np.ndarray]]:
         """Play chunks of line-ups in order; yields their rows."""

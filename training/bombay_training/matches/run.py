@@ -62,7 +62,7 @@ def missing(lineups: Sequence[Lineup], store: Store, engine: Engine) -> list[Job
     """The chunks of line-ups with games that the store does not have, after a check that all can be played.
 
     Raises:
-        ValueError: a spec is invalid, an agent cannot play a game, as a net cannot that learned by other rules, or the store has
+        ValueError: a spec is invalid, an agent cannot play a game, such as a net that learned other rules, or the store has
             games of these line-ups that were played with something else.
     """
     agents, jobs = dict[Any, Agent](), list[Job]()

@@ -123,7 +123,7 @@ class Store:
                 self.lock.release()
 
     def check(self, lineups: Sequence[Lineup], turn_limit: float | None, processes: int | None) -> None:
-        """Let line-ups play. What was not played before becomes part of the provenance, and the study is written.
+        """Check that line-ups may be played into this store. Add what is new to its provenance, and write its study.
 
         Args:
             lineups: what is to be played.
@@ -246,7 +246,7 @@ def read_lineups(folder: Path) -> dict[str, LineupForm]:
     if (folder / EARLIER).exists():
         raise ValueError(
             f"{checks.shown_path(folder)} was written by revision {read_provenance(folder).revisions[-1]}, in an older "
-            "format; play them again in a new folder"
+            "format; play its games again in a new folder"
         )
     path = folder / LINEUPS
     return parse(dict[str, LineupForm], read_bytes(path), str(path)) if path.exists() else {}
@@ -434,7 +434,7 @@ def _rows(lineup: Lineup, columns: dict[str, np.ndarray], where: str) -> np.ndar
     flat = rows.reshape(-1)
     known = {name: flat[name] for name in KNOWN} | {"agent": np.array(lineup.names)[flat["agent"]]}
     if len(flat) != len(columns["game"]) or any((columns[name] != values).any() for name, values in known.items()):
-        raise ValueError(f"{where} is damaged: it has other deals or seats than {LINEUPS} says")
+        raise ValueError(f"{where} is damaged: its rows do not fit {LINEUPS}, or some are missing or there twice")
     if lineup.accounts and any(columns[name][0] is None for name in ACCOUNTS):
         raise ValueError(f"{where} cannot be read: its rows lack accounts")
     for name in COLUMNS:

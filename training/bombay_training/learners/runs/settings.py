@@ -66,11 +66,11 @@ class RunSettings:
         "their number, and repeats bit for bit.",
     )
     players: PlayerCounts = setting((2, 3, 4, 5), "Numbers of players. Games are divided evenly among them.")
-    board: Annotated[str | None, Field(title="a path, or none")] = setting(
-        None, "Path of a board file; none for the packaged board."
+    board: Annotated[str | None, Field(title="a path")] = setting(
+        None, "Path of a board file (TOML). Default: the packaged board."
     )
-    rules: Annotated[str | None, Field(title="a path, or none")] = setting(
-        None, "Path of a JSON file with the fields of Rules to change; none for the official rules."
+    rules: Annotated[str | None, Field(title="a path")] = setting(
+        None, "Path of a JSON file with the fields of Rules to change. Default: the official rules."
     )
     seed: Annotated[int, Field(ge=0, le=2**63 - 1)] = setting(
         0, "Seed of all chance in the run: deals, initial weights, exploration."

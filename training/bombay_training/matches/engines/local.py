@@ -35,7 +35,7 @@ ONE_THREAD: Final = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREA
 FIRST_CALL_SECONDS: Final = 60.0  # more for a first call in a process, which may compile; halved after a timeout
 ATTEMPTS: Final = 3  # processes that may end before the games of their chunk are to blame
 MAX_TURN_LIMIT: Final = 86_400.0  # seconds
-LOOK_SECONDS: Final = 1.0  # between two looks whether a process still runs
+LOOK_SECONDS: Final = 1.0  # between two checks that a process still runs
 
 
 class WorkerPool:
@@ -112,7 +112,7 @@ class WorkerPool:
         return self.turn_limit * call.num_games + more
 
     def _after_end(self, worker: "_Worker", task: "_Task", waiting: "deque[_Task]") -> np.ndarray | None:
-        """Put the chunk of a process that has ended back, whole or in games. A game that is to blame is lost: its rows."""
+        """Put back the chunk of a process that has ended, whole or split into games; or the rows of the one game to blame."""
         code, lineup, chunk, call = worker.process.exitcode, task.lineup, task.chunk, worker.call
         if not worker.started:
             raise RuntimeError(
@@ -177,7 +177,7 @@ class _Worker:
             seconds: how long a call may take.
 
         Raises:
-            RuntimeError: an error that is no agent's fault, such as one that cannot be made.
+            RuntimeError: an error that is not an agent's fault in a game, such as an agent that cannot be made.
         """
         new, self.lineup, self.call = None if task.lineup is self.lineup else task.lineup, task.lineup, None
         try:
@@ -200,7 +200,7 @@ class _Worker:
     def _receive(self, seconds: float | None) -> Any:
         """What the process sends next.
 
-        A program that an agent has started may keep the pipe of a process that has ended open, so this looks after the process.
+        A program that an agent has started may hold the pipe open after the process has ended, so both are checked.
 
         Raises:
             TimeoutError: it takes longer.
@@ -215,7 +215,7 @@ class _Worker:
         return self.pipe.recv()
 
     def end(self, seconds: float = 0) -> None:
-        """End the process, which may end by itself in so many seconds: its exit code is worth waiting for."""
+        """Give the process so many seconds to end by itself, which tells its exit code, then kill it."""
         self.process.join(seconds)
         self.process.kill()
         self.process.join()
@@ -224,7 +224,7 @@ class _Worker:
 
 @contextlib.contextmanager
 def _child_environment() -> Iterator[None]:
-    """What a new process inherits: one thread per library, and Ctrl-C ignored, which only this process handles."""
+    """What a new process inherits: one thread per library, and Ctrl-C ignored, because only the parent handles it."""
     before = {name: os.environ[name] for name in ONE_THREAD if name in os.environ}
     main = threading.current_thread() is threading.main_thread()
     handler = signal.signal(signal.SIGINT, signal.SIG_IGN) if main else None

@@ -1,11 +1,11 @@
 """The report of a study as plain JSON types: verdicts, estimates by seat, accounts, and the effects of changed rules.
 
-One agent plays all seats of a cell. A seat deviates by its mean win share over par, less 1. A cell is *fair* if every seat surely
-deviates by less than `FAIR`, *nearly fair* if by less than `NEARLY_FAIR`, *biased* if some seat surely deviates by more than
-`NEARLY_FAIR`, else *undecided*. Surely means a one-sided test at 5 %, with the interval of win shares. All seats must pass for
-*fair*, so their tests need no correction within a cell (an intersection-union test). For *biased* one seat is enough, so
-Bonferroni's correction applies. Over the cells of a study each of the three words is corrected by Holm: the probability that any
-cell gets it wrongly is at most 5 %.
+One agent plays all seats of a cell. A seat's deviation is its mean win share divided by par, minus 1. A cell is *fair* if every
+seat surely deviates by less than `FAIR`, *nearly fair* if by less than `NEARLY_FAIR`, *biased* if some seat surely deviates by
+more than `NEARLY_FAIR`, else *undecided*. Surely means a one-sided test at 5 %, with the interval of win shares. All seats must
+pass for *fair*, so their tests need no correction within a cell (an intersection-union test). For *biased* one seat is enough,
+so Bonferroni's correction applies. Over the cells of a study each of the three words is corrected by Holm: the probability that
+any cell gets it wrongly is at most 5 %.
 
 Games are independent, because each has its own deal, so intervals are over games. The intervals of all seats of a cell hold
 simultaneously with 95 %, for one quantity, by Bonferroni's inequality. `plan.py` says what is played, and `study.py` adds the
