@@ -9,6 +9,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from bombay_training.cli import training
 from bombay_training.cli.main import app
 from bombay_training.learners.best_response import BestResponseSettings
 from bombay_training.learners.ppo.settings import PPOSettings
@@ -267,6 +268,14 @@ def test_train_ends_with_an_agent_that_plays(learner, output, tmp_path, monkeypa
     output("arena", "net:path=run/agent.safetensors", "random", "--players", "2", "--blocks", 2)
     again = output("train", "resume", "run", "--blocks", 2)  # the run is over: only the table is played
     assert finals(again) == finals(data)
+
+
+@pytest.mark.parametrize(
+    ("victim", "words"),
+    [(11, "at least as many as"), (12, "at least as many as"), (13, "FEWER than"), (None, "No file says")],
+)
+def test_a_response_that_learned_from_fewer_games_than_its_victim_says_so(victim, words):
+    assert words in training._budget(12, victim)
 
 
 @pytest.mark.parametrize(("arguments", "word"), [((), "simulate"), (("train",), "best-response")])
