@@ -33,7 +33,7 @@ curves: .venv/.test
 	$(BIN)/bombay train ppo --threads $(WORKERS) --minutes $(MINUTES) --players $(PLAYERS) --seed $(SEED) --out $(CURVES)/ppo
 	$(BIN)/python -m docs.generate --learning $(CURVES)
 
-# Everything that must hold of a change: on an empty kernel cache, installation aside, about eight minutes on two cores. While
+# Everything that must hold of a change: on an empty kernel cache, installation aside, ten to fifteen minutes on two cores. While
 # some tests wait for other processes and for the network, others compute.
 test: .venv/.test
 	$(MAKE) --no-print-directory --jobs 2 compiled lint package interpreted

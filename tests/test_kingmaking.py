@@ -4,6 +4,7 @@ import dataclasses
 import json
 import random
 from copy import copy
+from types import SimpleNamespace
 
 import numba
 import numpy as np
@@ -16,6 +17,7 @@ from bombay_training.evaluation.kingmaking import counts, differ, kingmaking, le
 from bombay_training.evaluation.tension import turn_starts
 from bombay_training.matches.lineup import Lineup, Seating
 from bombay_training.matches.run import run
+from bombay_training.reports.balance import study
 from helpers.position import last_turn, official, position, variant
 from helpers.records import play_record
 from helpers.rules import twin_of
@@ -246,6 +248,12 @@ def test_a_game_is_judged_by_the_positions_that_were_reached():
         assert found["tied"][number] == (len(lead) > 1)
         solution = last_round.solve(game, starts[0], lead[0])
         assert (found["winners"][number] == seats_of(solution.winners, 3)).all()
+
+
+def test_the_report_on_fairness_counts_games_that_could_not_be_solved():
+    records = [play_record(variant(2, sets=1, turns_per_set=1, actions_per_turn=1), 1, random.Random(1))] * 3
+    row = study._kingmaking(SimpleNamespace(records=records, num_games=4))
+    assert (row["games"], row["unsolved"]) == (3, 1)
 
 
 def test_games_are_counted():

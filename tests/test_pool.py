@@ -56,7 +56,7 @@ def check_that_a_stopped_match_leaves_nothing(pool):
     assert same(found, run_fixed_seats(TINY, lineup, 8, seed=5, chunk_games=2))
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the agent forks, which Windows cannot")
 def test_nobody_waits_for_a_process_that_an_agent_leaves_behind(tmp_path, monkeypatch):
     """It has the pipe of the process that was killed."""
     monkeypatch.setenv("FORKED", str(tmp_path))

@@ -29,9 +29,8 @@ from bombay_training.rich_tables import cell
 # Files, wrong values, agents and processes that cannot play, and data from which nothing can be estimated.
 ERRORS: Final = (OSError, ValueError, RuntimeError, ArithmeticError)
 PIPE_WIDTH: Final = 1000  # more than any table needs: in files and pipes no cell is folded
-DESCRIPTION: Final = progress.TextColumn(
-    "{task.description}", markup=False
-)  # specs of agents may look like rich's markup
+# Without markup: specs of agents may look like it.
+DESCRIPTION: Final = progress.TextColumn("{task.description}", markup=False)
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
 
 # Without emoji: the name of an agent such as mine:Leaves is no picture. With --json, `out` is quiet.
