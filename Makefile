@@ -51,7 +51,7 @@ compiled: .venv/.test
 # The game itself with the compiler off, where an index out of range is an error, and what inside kernels can be seen only so: draws of
 # random streams, and the accumulator cache. The rest takes minutes this way: `make coverage`.
 interpreted: .venv/.test
-	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -q $(GAME:%=tests/test_%.py)
+	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -q $(wildcard $(foreach name,$(GAME),tests/*/test_$(name).py tests/*/*/test_$(name).py))
 
 # The distributions: built, installed into empty environments and played from there.
 package: .venv/.test
@@ -94,7 +94,7 @@ balance: .venv/.test
 
 # The self-test of its verdicts and intervals by simulation.
 balance-check: .venv/.test
-	$(BIN)/pytest -q -n $(WORKERS) -m slow tests/test_fairness.py
+	$(BIN)/pytest -q -n $(WORKERS) -m slow tests/training/reports/test_fairness.py
 
 # The generated pages and tables.
 pages: .venv/.test

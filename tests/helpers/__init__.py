@@ -1,1 +1,6 @@
 """Helpers that tests share: positions, random variants, damaged data, environments, records, killed runs, a toy game."""
+
+from pathlib import Path
+
+TESTS = Path(__file__).parents[1]
+ROOT = TESTS.parent

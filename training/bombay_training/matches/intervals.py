@@ -3,7 +3,7 @@
 A block is one deal in all its seatings. Blocks are independent; the games of a block are not. Block means take few values, and
 most of them may be equal: an agent may win every game, and a changed rule may change one game in fifty. A mean ± standard errors
 then covers the truth too rarely, or has no width. The intervals here take into account that the next block may differ from all
-those seen. tests/test_intervals.py measures how often they cover the true mean.
+those seen. tests/training/matches/test_intervals.py measures how often they cover the true mean.
 """
 
 import dataclasses
