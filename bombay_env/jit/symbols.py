@@ -2,9 +2,8 @@
 
 Numba numbers record types anew in each process, and the number of an argument's type is part of a function's name. So functions
 for different records, compiled in different processes, can have the same name. If both are then loaded from disk into one
-process, one of them is called instead of the other and reads fields at wrong places: `test_numba.py`
-
-Here a record type is named by a digest of its fields. Importing this module replaces Numba's names.
+process, one of them is called instead of the other and reads fields at wrong places: `test_numba.py` shows
+it in 20 lines. Here a record type is named by a digest of its fields. Importing this module replaces Numba's names.
 """
 
 import functools
