@@ -5,6 +5,7 @@ import functools
 import io
 import json
 import random
+import re
 import tomllib
 
 import numba
@@ -413,8 +414,11 @@ def test_a_bias_of_the_changed_game_alone_is_in_its_own_verdict(balance, tmp_pat
         assert len(lines) == 2  # the headline and the table of verdicts
         assert any("unchanged" in line and "undecided" in line for line in text.splitlines())
         assert '"starting_rupees": [2, 2, 3]' in text
+    cells = re.findall(r"<td[^>]*>(.*?)</td>", (tmp_path / "study" / "report.html").read_text())
     for rules, start in (("unchanged", "2.00"), ("starting_rupees.0+100", "102.00")):
-        assert f"| 3 | {rules} | random | start | {start} | 2.00 | 3.00 |" in page
+        row = f"3 | {rules} | random | start | {start} | 2.00 | 3.00"
+        assert row in " | ".join(cells)
+        assert (f"| {row} |" in page) == (rules == "unchanged")
 
 
 def test_the_verdicts_of_changed_games_are_corrected_apart_from_those_of_the_unchanged_game():

@@ -44,10 +44,14 @@ def tables(data: Row) -> list[Table]:
 
 
 def markdown(data: Row, pictures: bool = False, found: list[Table] | None = None) -> str:
-    """The report as Markdown, with or without pictures. `found` is given the tables that are not folded away."""
+    """The report as Markdown; with pictures, it also has the tests and accounts of changed rules.
+
+    `found` is given the tables that are not folded away.
+    """
     names = {function.__name__: function for function in (escape, most_changed, by_entry, by_part)}
     table = functools.partial(_table, [] if found is None else found)
-    return pages.render(MARKDOWN, data, table=table, chart=functools.partial(_chart, pictures), **names)
+    chart = functools.partial(_chart, pictures)
+    return pages.render(MARKDOWN, data, pictures=pictures, table=table, chart=chart, **names)
 
 
 def html(data: Row) -> str:
