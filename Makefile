@@ -51,7 +51,8 @@ compiled: .venv/.test
 # The game itself with the compiler off, where an index out of range is an error, and what inside kernels can be seen only so: draws of
 # random streams, and the accumulator cache. The rest takes minutes this way: `make coverage`.
 interpreted: .venv/.test
-	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -q $(wildcard $(foreach name,$(GAME),tests/*/test_$(name).py tests/*/*/test_$(name).py))
+	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -q \
+		$(foreach name,$(GAME),$(or $(wildcard tests/*/test_$(name).py tests/*/*/test_$(name).py),$(error no test_$(name).py)))
 
 # The distributions: built, installed into empty environments and played from there.
 package: .venv/.test
@@ -85,7 +86,7 @@ leaderboard: .venv/.test
 	$(BIN)/python -m docs.generate --publish $(LEAGUE) $(LEAGUE)-times "$(MACHINE), one process, $(shell date +%F)"
 	$(BIN)/bombay leaderboard --out docs/leaderboard.md
 
-# The study of docs/fairness.md: half an hour on two idle cores. One that was stopped continues.
+# The study of docs/fairness.md: about an hour on two idle cores. One that was stopped continues.
 BALANCE := runs/balance
 balance: .venv/.test
 	$(BIN)/bombay balance --processes $(WORKERS) --out $(BALANCE)

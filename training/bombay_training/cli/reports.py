@@ -255,8 +255,8 @@ def balance(
 ) -> Result:
     """Study whether the game is fair to every seat: one agent plays all seats, and every rupee is accounted for.
 
-    It plays a study from a file: verdicts, other boards, other starting rupees, changed rules. The project's own takes half an
-    hour on two cores, --quick takes minutes. With --tier, --games, --vary, --rules or --board it plays a study of your own
+    It plays a study from a file: verdicts, other boards, other starting rupees, changed rules. The project's own takes about
+    an hour on two cores, --quick takes minutes. With --tier, --games, --vary, --rules or --board it plays a study of your own
     instead, which has verdicts and changed rules only.
 
     With --out, every finished game is kept, and the same command continues a study that was stopped.
