@@ -6,29 +6,20 @@ the rest.
 
 from collections.abc import Iterator
 from functools import lru_cache
-from itertools import pairwise
 from math import hypot
 from typing import Any, Final
 
 from bombay_env.board import Board, Site, SiteKind
 from bombay_env.render import shapes
-from bombay_env.render.layout import BALE_ROW, CITY_HEAD, Box, Herd, Line, Map, arrange, place_herds
+from bombay_env.render.layout import BALE_ROW, CITY_HEAD, STEPS, Box, Herd, Map, arrange, place_herds
 from bombay_env.render.picture import Part, part
 from bombay_env.render.shapes import group, label, rectangle
 from bombay_env.render.view import Holdings, View
 from bombay_env.rules import COLOUR_NAMES
 
-MAP_BOX: Final = Box(16, 128, 668, 788)
 BODY, SMALL = 16.0, 14.0  # font sizes
 POINT: Final = 7.0  # half the width of the point of a plate
 REACH: Final = 4.0  # how far the point reaches into the icon of its site
-STEPS: Final = 48  # points of a trail that may carry the arrow of the last move
-SIGN: Final = 14.0  # font size of the letters on bales that an elephant carries
-
-
-def arranged(board: Board) -> Map:
-    """The board laid out on the drawing's map."""
-    return arrange(board, Box(MAP_BOX.left + 8, MAP_BOX.top + 14, MAP_BOX.right - 8, MAP_BOX.bottom - 8))
 
 
 # --- the board alone ---
@@ -37,7 +28,7 @@ def arranged(board: Board) -> Map:
 @lru_cache(maxsize=64)
 def background(board: Board) -> str:
     """SVG of the board: trails, names, hilltops and the walls of cities."""
-    drawn = arranged(board)
+    drawn = arrange(board)
     parts = [_trails(board, drawn)]
     parts += [_name(site, drawn) for site in board.sites if site.kind != SiteKind.CITY]
     for site in board.sites:
@@ -50,13 +41,11 @@ def _trails(board: Board, drawn: Map) -> str:
     """All trails: first all edges, so that where trails meet, their surfaces join."""
     parts = []
     for fill, width in ((shapes.ROAD_EDGE, 8), (shapes.ROAD, 4.5)):
-        for (a, b), line, bend in zip(board.trails, drawn.trails, drawn.bends, strict=True):
-            (x, y), (u, v) = line[0], line[-1]
-            curve = f"L{u:.1f},{v:.1f}" if bend is None else f"Q{bend[0]:.1f},{bend[1]:.1f} {u:.1f},{v:.1f}"
+        for (a, b), trail in zip(board.trails, drawn.trails, strict=True):
+            (x, y), (u, v) = drawn.centres[a], drawn.centres[b]
+            curve = f"M{x:.1f},{y:.1f} Q{trail.bend[0]:.1f},{trail.bend[1]:.1f} {u:.1f},{v:.1f}"
             named = {"data_trail": f"{a} {b}"} if fill == shapes.ROAD else {}
-            parts.append(
-                shapes.path(f"M{x:.1f},{y:.1f} {curve}", stroke=fill, stroke_width=width * drawn.scale, **named)
-            )
+            parts.append(shapes.path(curve, stroke=fill, stroke_width=width * drawn.scale, **named))
     return "".join(parts)
 
 
@@ -74,7 +63,7 @@ def _fixed(site: Site, drawn: Map) -> str:
     """What never changes about a site: nothing, a hilltop or a city's wall and name."""
     if site.kind in (SiteKind.START_HILL, SiteKind.HILL):
         x, y = map(round, drawn.centres[site.name])
-        return shapes.hill(x, y, site.kind == SiteKind.START_HILL, drawn.scale)
+        return group(x, y, shapes.hill(site.kind == SiteKind.START_HILL), scale=drawn.scale)
     if site.kind != SiteKind.CITY:
         return shapes.title(site.name)
     icon, (head, words, size) = drawn.icons[site.name], drawn.names[site.name]
@@ -96,8 +85,8 @@ def _fixed(site: Site, drawn: Map) -> str:
 def parts(seen: View) -> Iterator[Part]:
     """All parts of the map in the order in which they are drawn."""
     board = seen.game.board
-    drawn = arranged(board)
-    herds = place_herds(board, drawn, _groups(seen))
+    drawn = arrange(board)
+    herds = place_herds(board, _groups(seen))
     yield from _last_move(seen)
     for site in board.sites:
         yield from _city(site.name, seen, drawn) if site.kind == SiteKind.CITY else _site(site, seen, drawn)
@@ -120,15 +109,15 @@ def _site(site: Site, seen: View, drawn: Map) -> Iterator[Part]:
     if colour is not None:
         is_open = not seen.is_closed(site.name)
         told |= {"data_post": colour, "data_closed": str(not is_open).lower()}
-        shape = shapes.post(0, 0, colour, is_open, scale)
+        shape = shapes.post(colour, is_open)
     elif owner is None and not is_hill:
         told |= {"data_token": token} if token else {}
-        shape = shapes.palace_site(0, 0, token, scale)
+        shape = shapes.palace_site(token)
     if owner is not None:
         told["data_owner"] = str(owner)
-        shape += shapes.palace(0, 0, owner, scale * (0.85 if is_hill or shape else 1))
+        shape += group(0, 0, shapes.palace(owner), scale=0.85 if is_hill or shape else 1)
     if shape:
-        yield part(*drawn.centres[site.name], (-24, -24, 26, 22), shape, **told)
+        yield part(*drawn.centres[site.name], (-24, -24, 26, 22), group(0, 0, shape, scale=scale), **told)
 
 
 def _city(name: str, seen: View, drawn: Map) -> Iterator[Part]:
@@ -141,7 +130,7 @@ def _city(name: str, seen: View, drawn: Map) -> Iterator[Part]:
         row = group(0, 0, _demand(colour, rupees, clients), scale=scale)
         yield part(left, top + scale * (13.5 + 23.5 * place), (-1, -13, 66, 13), row, **told, **paid)
     pile = seen.facts["city_piles"][name]
-    stack = shapes.gate(0, 28, 1.1) + label(0, 49, str(pile), BODY, font_weight="bold")
+    stack = group(0, 28, shapes.GATE, scale=1.1) + label(0, 49, str(pile), BODY, font_weight="bold")
     yield part(
         icon.right - 14.5 * scale, top, (-14, 12, 14, 62), group(0, 0, stack, scale=scale), **told, data_pile=pile
     )
@@ -151,12 +140,15 @@ def _city(name: str, seen: View, drawn: Map) -> Iterator[Part]:
 def _demand(colour: str, rupees: int, clients: int) -> str:
     """One row of a column: the cube, the rupees that a sale pays and the Client tokens it brings."""
     words, size = shapes.fit(str(rupees), BODY, 14 if clients else 26, 7)
-    drawn = [shapes.bale(10, 0, 20, colour), label(24, 0, words, size, text_anchor="start", font_weight="bold")]
+    drawn = [group(10, 0, shapes.bale(20, colour)), label(24, 0, words, size, text_anchor="start", font_weight="bold")]
     if clients <= 2:
-        drawn += [shapes.client(43 + 11 * number, 0, 0.55) for number in range(clients)]
+        drawn += [group(43 + 11 * number, 0, shapes.CLIENT, scale=0.55) for number in range(clients)]
     else:
         words, size = shapes.fit(str(clients), SMALL, 13, 6)
-        drawn += [shapes.client(43, 0, 0.55), label(49, 0, words, size, text_anchor="start", font_weight="bold")]
+        drawn += [
+            group(43, 0, shapes.CLIENT, scale=0.55),
+            label(49, 0, words, size, text_anchor="start", font_weight="bold"),
+        ]
     return "".join(drawn)
 
 
@@ -195,17 +187,16 @@ def _last_move(seen: View) -> Iterator[Part]:
 @lru_cache(maxsize=256)
 def _arrow(board: Board, origin: str, target: str) -> tuple[int, int, tuple[int, int, int, int], str]:
     """An arrow from one site to its neighbour, beside neither's icon: where it starts, its room, and its SVG."""
-    drawn = arranged(board)
+    drawn = arrange(board)
     line = next(
-        line if pair == (origin, target) else line[::-1]
-        for pair, line in zip(board.trails, drawn.trails, strict=True)
+        trail.points.tolist() if pair == (origin, target) else trail.points[::-1].tolist()
+        for pair, trail in zip(board.trails, drawn.trails, strict=True)
         if pair in ((origin, target), (target, origin))
     )
     icons = [drawn.icons[name].grown(5) for name in (origin, target)]
-    points = [point for point in _points(line) if not any(box.nearest(point) == point for box in icons)]
+    points = [(u, v) for u, v in line if not any(box.nearest((u, v)) == (u, v) for box in icons)]
     if len(points) < 2:  # icons that touch
-        middle = _points(line)[STEPS // 2 - 3 : STEPS // 2 + 3]
-        points = list(middle)
+        points = line[STEPS // 2 - 3 : STEPS // 2 + 3]
     x, y = map(round, points[0])
     local = [(u - x, v - y) for u, v in points]
     (u, v), (before_u, before_v) = local[-1], local[-2]
@@ -214,27 +205,14 @@ def _arrow(board: Board, origin: str, target: str) -> tuple[int, int, tuple[int,
     head = f"M{u + 0.4 * dx:.1f},{v + 0.4 * dy:.1f} L{u - dx - 0.7 * dy:.1f},{v - dy + 0.7 * dx:.1f} "
     head += f"L{u - dx + 0.7 * dy:.1f},{v - dy - 0.7 * dx:.1f} Z"
     shaft = "M" + " L".join(f"{u:.1f},{v:.1f}" for u, v in local)
-    edge: dict[str, Any] = {"stroke": shapes.CARD, "stroke_linejoin": "round"}
     parts = [
-        shapes.path(shaft, stroke_width=8, **edge),
-        shapes.path(head, shapes.CARD, stroke_width=4, **edge),
-        shapes.path(shaft, stroke=shapes.RED, stroke_width=4),
-        shapes.path(head, shapes.RED),
+        shapes.path(shaft, stroke=fill, stroke_width=4 + edge, stroke_linejoin="round")
+        + shapes.path(head, fill, stroke=fill, stroke_width=edge, stroke_linejoin="round")
+        for fill, edge in ((shapes.CARD, 4), (shapes.RED, 0))
     ]
     us, vs = zip(*local, strict=True)
     room = (round(min(us)) - 16, round(min(vs)) - 16, round(max(us)) + 16, round(max(vs)) + 16)
     return x, y, room, "".join(parts)
-
-
-def _points(line: Line) -> list[tuple[float, float]]:
-    """Points along a line, those of its corners among them."""
-    each = max(1, STEPS // (len(line) - 1))
-    found = [
-        (x + (u - x) * step / each, y + (v - y) * step / each)
-        for (x, y), (u, v) in pairwise(line)
-        for step in range(each)
-    ]
-    return [*found, line[-1]]
 
 
 # --- elephants ---
@@ -267,8 +245,9 @@ def _plate(herd: Herd, icon: Box) -> Part:
     point = f"M{u},{v} L{across:.1f},{-down:.1f} L{-across:.1f},{down:.1f} Z"
     box = (-width / 2, -height / 2, width, height)
     edge: dict[str, Any] = {"stroke": shapes.ROAD_EDGE, "stroke_width": 3, "stroke_linejoin": "round"}
-    drawn = [shapes.path(point, shapes.LAND, **edge), rectangle(*box, shapes.LAND, rx=8, **edge)]
-    drawn += [shapes.path(point, shapes.LAND), rectangle(*box, shapes.LAND, rx=8)]
+    drawn = [
+        shapes.path(point, shapes.LAND, **style) + rectangle(*box, shapes.LAND, rx=8, **style) for style in (edge, {})
+    ]
     sides = (min(u, -width // 2) - 3, min(v, -height // 2) - 3, max(u, width // 2) + 4, max(v, height // 2) + 4)
     return part(x, y, sides, "".join(drawn), data_herd=" ".join(map(str, sorted(herd.places))))
 
@@ -291,10 +270,10 @@ def _loaded(seat: int, basket: tuple[int, ...], active: bool, scale: float) -> s
     for colour, sign, width in items:
         back.append(_load(left, -13.5 - BALE_ROW, width, colour, sign))
         left += width
-    return shapes.elephant(0, 0, seat, scale, active) + group(-3 * scale, 0, *back, scale=scale)
+    return group(0, 0, shapes.elephant(seat, active), group(-3, 0, *back), scale=scale)
 
 
 def _load(left: float, top: float, width: float, colour: str, sign: str) -> str:
     shape = rectangle(left, top, width, BALE_ROW, shapes.SILK[colour], rx=3, stroke=shapes.INK, stroke_width=1.2)
     middle = (left + width / 2, top + BALE_ROW / 2)
-    return shape + label(*middle, sign, SIGN, fill=shapes.ON_SILK[colour], font_weight="bold")
+    return shape + shapes.sign(*middle, sign, shapes.ON_SILK[colour])

@@ -1,6 +1,6 @@
 """A drawing as a fixed background and movable parts, so that everything made from it can reuse what it has made before.
 
-The background shows what the rules and the board decide. Each part is a small piece of SVG around a point; equal pieces are equal
+The background shows what the board decides. Each part is a small piece of SVG around a point; equal pieces are equal
 strings. One picture is written as an SVG document; `raster.py` makes pixels from the same pieces.
 Knows nothing of the game.
 """
@@ -36,7 +36,7 @@ class Picture(NamedTuple):
     """A drawing.
 
     Attributes:
-        background: SVG of all that depends on the rules and the board alone.
+        background: SVG of all that depends on the board alone.
         layers: parts in the order in which they are drawn, in groups with their attributes.
         room: left, top, right and bottom of what is shown.
     """
@@ -82,9 +82,22 @@ def part(x: float, y: float, room: Room, content: str, **told: Any) -> Part:
 _ROOM_FACTORS: Final = {"start": (0.0, 1.0), "middle": (0.5, 0.5), "end": (1.0, 0.0)}
 
 
-def words_part(x: float, y: float, words: str, size: float, told: dict[str, Any] | None = None, **style: Any) -> Part:
-    """A part that is a text; x is its start, unless `text_anchor` says otherwise, and y its middle."""
+def words_part(
+    x: float,
+    y: float,
+    words: str,
+    size: float,
+    told: dict[str, Any] | None = None,
+    fit: tuple[float, float] | None = None,
+    **style: Any,
+) -> Part:
+    """A part that is a text; x is its start, unless `text_anchor` says otherwise, and y its middle.
+
+    `fit` is the width that it must fit in, and the least font size; see `shapes.fit`.
+    """
     style = {"text_anchor": "start"} | style
+    if fit is not None:
+        words, size = shapes.fit(words, size, *fit, bold="font_weight" in style)
     width = shapes.text_width(words, size)
     before, after = (round(share * width) + 3 for share in _ROOM_FACTORS[style["text_anchor"]])
     height = round(0.8 * size) + 2

@@ -8,6 +8,7 @@ which many renderers ignore.
 import unicodedata
 from collections.abc import Mapping
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, Final
 from xml.sax.saxutils import escape, quoteattr
 
@@ -23,18 +24,10 @@ ON_SILK: Final = {"yellow": INK, "purple": WHITE, "blue": WHITE, "orange": INK}
 SEATS: Final = ("#3b4046", "#fffaf0", "#a32638", "#a5cf86", "#efb0c6")  # charcoal, ivory, crimson, green, pink
 ON_SEATS: Final = (WHITE, INK, WHITE, INK, INK)
 
-# No less than the widths of letters in bold DejaVu Sans, the widest of the fonts asked for, as shares of the font size.
-_WIDTHS: Final = {
-    **dict.fromkeys(" ijlIJ.,:;|/\\'-·", 0.43),
-    **dict.fromkeys("ftr()[]!_`", 0.5),
-    **dict.fromkeys("cszxvy?*", 0.66),
-    **dict.fromkeys("mwMW@%—…", 1.1),
-}
-_CAPITAL, _OTHER, _FULL_WIDTH = 0.86, 0.73, 1.1
-_REGULAR: Final = 0.94  # of the width of bold letters
-_ELLIPSIS: Final = "…"
+FONTS: Final = tuple(str(Path(__file__).parent / "fonts" / f"{name}.ttf") for name in ("DejaVuSans", "DejaVuSans-Bold"))
+_MEASURED_AT: Final = 1000  # pixels: so large that rounding to pixels does not matter
 
-_REMEMBERED: Final = 1024  # calls of a function; a drawing repeats most shapes of the drawing before
+_REMEMBERED: Final = 4096  # calls of a function; a drawing repeats most shapes of the drawing before
 
 ELEPHANT_WIDTH, ELEPHANT_HEIGHT = 44.0, 33.0
 ELEPHANT: Final = (
@@ -47,8 +40,6 @@ _PALACE: Final = (
     "M-17,15 V3 H-9 C-15,-4 -7,-10 -1.5,-13 L0,-18 L1.5,-13 C7,-10 15,-4 9,3 H17 V15 Z "
     "M-17,3 C-19,-2 -15,-4 -13.5,-7 C-12,-4 -8,-2 -10,3 Z M17,3 C19,-2 15,-4 13.5,-7 C12,-4 8,-2 10,3 Z"
 )
-_GATE: Final = "M-8,8 V-7 H-5 V-5 H-2 V-7 H2 V-5 H5 V-7 H8 V8 H3 V4 C3,0 -3,0 -3,4 V8 Z"
-_RUPEE: Final = "M-3.6,-5 H3.8 M-3.6,-1.9 H3.8 M-3.6,-5 C3,-5 3,1.2 -3.6,1.2 L2,5.6"
 
 
 def element(tag: str, *children: str, **attributes: Any) -> str:
@@ -72,6 +63,7 @@ def group(x: float, y: float, *children: str, scale: float = 1.0, **attributes: 
     return element("g", *children, **attributes)
 
 
+@lru_cache(_REMEMBERED)
 def rectangle(x: float, y: float, width: float, height: float, fill: str, **attributes: Any) -> str:
     """A rectangle by its upper left corner."""
     return element("rect", x=float(x), y=float(y), width=float(width), height=float(height), fill=fill, **attributes)
@@ -87,6 +79,7 @@ def path(outline: str, fill: str = "none", **attributes: Any) -> str:
     return element("path", d=outline, fill=fill, **attributes)
 
 
+@lru_cache(_REMEMBERED)
 def label(x: float, y: float, words: str, size: float, **attributes: Any) -> str:
     """Text, centred on (x, y) unless `text_anchor` says otherwise; `font_weight` and `fill` as in SVG."""
     style = {"fill": INK, "text_anchor": "middle"} | attributes
@@ -98,11 +91,22 @@ def title(words: str) -> str:
     return element("title", escape(words))
 
 
+@lru_cache(_REMEMBERED)
 def text_width(words: str, size: float, bold: bool = True) -> float:
-    """No less than the width of a text in any of the fonts asked for."""
-    return size * sum(map(_letter_width, words)) * (1 if bold else _REGULAR)
+    """The width of a text in DejaVu Sans, the widest of the fonts asked for; it lacks wide letters such as Chinese ones."""
+    wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in words)
+    width: float = _font(bold).getlength(words)
+    return size * (width / _MEASURED_AT + 0.5 * wide)
 
 
+@lru_cache
+def _font(bold: bool) -> Any:
+    from PIL import ImageFont
+
+    return ImageFont.truetype(FONTS[bold], _MEASURED_AT, layout_engine=ImageFont.Layout.BASIC)
+
+
+@lru_cache(_REMEMBERED)
 def fit(words: str, size: float, width: float, least: float, bold: bool = True) -> tuple[str, float]:
     """The words and a font size at which they fit in `width`: smaller, and where `least` is not enough cut in the middle."""
     needed = text_width(words, 1, bold)
@@ -116,18 +120,7 @@ def fit(words: str, size: float, width: float, least: float, bold: bool = True) 
 
 def _cut(words: str, kept: int) -> str:
     """So many of the letters: the first and the last, since names often differ at their ends."""
-    return words[: (kept + 1) // 2] + _ELLIPSIS + words[len(words) - kept // 2 :]
-
-
-@lru_cache(_REMEMBERED)
-def _letter_width(letter: str) -> float:
-    if unicodedata.combining(letter):
-        return 0.0
-    if letter in _WIDTHS:
-        return _WIDTHS[letter]
-    if letter.isascii():
-        return _OTHER if letter.islower() or letter.isdigit() else _CAPITAL
-    return _FULL_WIDTH if unicodedata.east_asian_width(letter) in "WF" else _CAPITAL
+    return words[: (kept + 1) // 2] + "…" + words[len(words) - kept // 2 :]
 
 
 def _quoted(value: Any) -> str:
@@ -142,105 +135,91 @@ def _number(value: float, digits: int = 1) -> str:
     return f"{value:.{digits}f}"
 
 
-# --- things ---
+# --- icons, around the origin ---
+
+_LINE: Final = f'stroke="{INK}" stroke-width="1.6" stroke-linejoin="round"'
+_ROOF: Final = (
+    "M-14,-15 H14 L18,-5 A4.5,4.5 0 0 1 9,-5 A4.5,4.5 0 0 1 0,-5 A4.5,4.5 0 0 1 -9,-5 A4.5,4.5 0 0 1 -18,-5 Z"
+)
+_STRIPES: Final = "M-7,-15 H0 V-5 A4.5,4.5 0 0 1 -9,-5 Z M7,-15 H14 L18,-5 A4.5,4.5 0 0 1 9,-5 Z"
+
+COIN: Final = (  # a rupee, 20 wide
+    f'<circle r="9.5" fill="{GOLD}" {_LINE}/>'
+    f'<path d="M-3.6,-5 H3.8 M-3.6,-1.9 H3.8 M-3.6,-5 C3,-5 3,1.2 -3.6,1.2 L2,5.6" fill="none" {_LINE}/>'
+)
+CLIENT: Final = (  # head and shoulders, 20 wide
+    f'<circle cx="0" cy="-4.5" r="4.3" fill="{INK}"/><path d="M-8,9 C-8,-1 8,-1 8,9 Z" fill="{INK}"/>'
+)
+GATE: Final = (  # a City token: a gate between battlements, 18 wide
+    f'<path d="M-8,8 V-7 H-5 V-5 H-2 V-7 H2 V-5 H5 V-7 H8 V8 H3 V4 C3,0 -3,0 -3,4 V8 Z" fill="{INK}"/>'
+)
+_ANY_BALE: Final = "".join(
+    f'<rect x="{left}" y="-8" width="4" height="16" fill="{fill}"/>'
+    for left, fill in zip((-8, -4, 0, 4), SILK.values(), strict=True)
+) + (f'<rect x="-8" y="-8" width="16" height="16" rx="3" fill="none" {_LINE}/>')
+_TOKENS: Final = {"client": CLIENT, "city": GATE, "rupees": COIN, "bale": _ANY_BALE}
 
 
-@lru_cache(_REMEMBERED)
-def bale(x: float, y: float, size: float, colour: str) -> str:
+def sign(x: float, y: float, letter: str, fill: str, size: float = 14) -> str:
+    """A bold letter or number."""
+    return label(x, y, letter, size, fill=fill, font_weight="bold")
+
+
+@lru_cache
+def bale(size: float, colour: str) -> str:
     """A bale of silk or a Demand cube: a square with the colour's letter."""
-    square = rectangle(x - size / 2, y - size / 2, size, size, SILK[colour], rx=size / 5, stroke=INK, stroke_width=1.2)
-    return square + label(x, y, colour[0].upper(), size * 0.72, fill=ON_SILK[colour], font_weight="bold")
+    square = rectangle(-size / 2, -size / 2, size, size, SILK[colour], rx=size / 5, stroke=INK, stroke_width=1.2)
+    return square + sign(0, 0, colour[0].upper(), ON_SILK[colour], size * 0.72)
 
 
-@lru_cache(_REMEMBERED)
-def coin(x: float, y: float, scale: float = 1.0) -> str:
-    """A rupee, 20 wide."""
-    ring = circle(0, 0, 9.5, GOLD, stroke=INK, stroke_width=1.2)
-    return group(x, y, ring, path(_RUPEE, stroke=INK, stroke_width=1.5, stroke_linecap="round"), scale=scale)
-
-
-@lru_cache(_REMEMBERED)
-def client(x: float, y: float, scale: float = 1.0) -> str:
-    """A Client token: head and shoulders, 20 wide."""
-    body = path("M-8,9 C-8,-1 8,-1 8,9 Z", INK)
-    return group(x, y, circle(0, -4.5, 4.3, INK), body, scale=scale)
-
-
-@lru_cache(_REMEMBERED)
-def gate(x: float, y: float, scale: float = 1.0) -> str:
-    """A City token: a gate between battlements, 18 wide."""
-    return group(x, y, path(_GATE, INK), scale=scale)
-
-
-@lru_cache(_REMEMBERED)
-def token(x: float, y: float, kind: str, scale: float = 1.0) -> str:
-    """What a palace token gives: a Client, a City token, rupees or a bale."""
-    drawn = {"client": client, "city": gate, "rupees": coin}
-    return drawn[kind](x, y, scale) if kind in drawn else _any_bale(x, y, scale)
-
-
-def _any_bale(x: float, y: float, scale: float) -> str:
-    bands = zip(SILK.values(), (-8, -4, 0, 4), strict=True)
-    stripes = "".join(rectangle(left, -8, 4, 16, fill) for fill, left in bands)
-    frame = rectangle(-8, -8, 16, 16, "none", rx=3, stroke=INK, stroke_width=1.8)
-    return group(x, y, stripes, frame, scale=scale)
-
-
-@lru_cache(_REMEMBERED)
-def palace_site(x: float, y: float, kind: str | None, scale: float = 1.0) -> str:
+@lru_cache
+def palace_site(token: str | None) -> str:
     """A site where a palace can stand: a round plate, golden with a palace token of this kind, empty without."""
-    plate = circle(0, 0, 16, "#f7dc9a" if kind else CARD, stroke=INK, stroke_width=1.6)
-    return group(x, y, plate, token(0, 0, kind, 0.95) if kind else circle(0, 0, 3, EDGE), scale=scale)
+    inside = group(0, 0, _TOKENS[token], scale=0.95) if token else f'<circle r="3" fill="{EDGE}"/>'
+    return f'<circle r="16" fill="{"#f7dc9a" if token else CARD}" {_LINE}/>{inside}'
 
 
-@lru_cache(_REMEMBERED)
-def palace(x: float, y: float, seat: int, scale: float = 1.0, numbered: bool = True) -> str:
+@lru_cache
+def palace(seat: int, numbered: bool = True) -> str:
     """A palace in its owner's colour, with the owner's number."""
-    walls = path(_PALACE, SEATS[seat], stroke=INK, stroke_width=1.8, stroke_linejoin="round")
-    number = label(0, 5, str(seat), 14, fill=ON_SEATS[seat], font_weight="bold")
-    return group(x, y, walls, number if numbered else "", scale=scale)
+    walls = f'<path d="{_PALACE}" fill="{SEATS[seat]}" {_LINE}/>'
+    return walls + (sign(0, 5, str(seat), ON_SEATS[seat]) if numbered else "")
 
 
-@lru_cache(_REMEMBERED)
-def hill(x: float, y: float, start: bool, scale: float = 1.0) -> str:
+def hill(start: bool) -> str:
     """A hilltop, with a flag where the elephants start."""
-    slopes = path(
-        "M-22,14 C-15,10 -12,-14 -3,-14 C4,-14 5,-4 9,-4 C14,-4 17,10 22,14 Z", ROCK, stroke=INK, stroke_width=1.6
+    flag = (
+        f'<path d="M-3,-12 V-27" fill="none" {_LINE}/><path d="M-3,-27 L10,-23 L-3,-19 Z" fill="{RED}" stroke="{INK}"/>'
     )
-    snow = path("M-9.5,-7 C-8,-12 -5.5,-14 -3,-14 C0,-14 1.5,-12 3.5,-8.5 C0,-5 -3,-9 -9.5,-7 Z", CARD)
-    flag = path("M-3,-12 V-27", stroke=INK, stroke_width=1.8) + path("M-3,-27 L10,-23 L-3,-19 Z", RED, stroke=INK)
-    return group(x, y, flag if start else "", slopes, snow, scale=scale)
+    slopes = f'<path d="M-22,14 C-15,10 -12,-14 -3,-14 C4,-14 5,-4 9,-4 C14,-4 17,10 22,14 Z" fill="{ROCK}" {_LINE}/>'
+    snow = f'<path d="M-9.5,-7 C-8,-12 -5.5,-14 -3,-14 C0,-14 1.5,-12 3.5,-8.5 C0,-5 -3,-9 -9.5,-7 Z" fill="{CARD}"/>'
+    return (flag if start else "") + slopes + snow
 
 
-@lru_cache(_REMEMBERED)
-def post(x: float, y: float, colour: str, is_open: bool, scale: float = 1.0) -> str:
+@lru_cache
+def post(colour: str, is_open: bool) -> str:
     """A trading post: a stall with the letter of the colour it sells; a grey roof and a barred sign where it is closed."""
-    silk = SILK[colour] if is_open else "#b3ab9b"
-    stall = rectangle(-14, -3, 28, 17, SILK[colour], stroke=INK, stroke_width=1.6)
-    roof = "M-14,-15 H14 L18,-5 A4.5,4.5 0 0 1 9,-5 A4.5,4.5 0 0 1 0,-5 A4.5,4.5 0 0 1 -9,-5 A4.5,4.5 0 0 1 -18,-5 Z"
-    stripes = path("M-7,-15 H0 V-5 A4.5,4.5 0 0 1 -9,-5 Z M7,-15 H14 L18,-5 A4.5,4.5 0 0 1 9,-5 Z", silk)
-    awning = path(roof, CARD) + stripes + path(roof, stroke=INK, stroke_width=1.6, stroke_linejoin="round")
-    letter = label(0, 6, colour[0].upper(), 14, fill=ON_SILK[colour], font_weight="bold")
-    sign = circle(14, -11, 7, RED, stroke=CARD, stroke_width=1.5) + rectangle(10, -12.2, 8, 2.4, CARD)
-    return group(x, y, stall, awning, letter, "" if is_open else sign, scale=scale)
+    closed = f'<circle cx="14" cy="-11" r="7" fill="{RED}" stroke="{CARD}" stroke-width="1.5"/>'
+    closed += rectangle(10, -12.2, 8, 2.4, CARD)
+    return (
+        f'<rect x="-14" y="-3" width="28" height="17" fill="{SILK[colour]}" {_LINE}/><path d="{_ROOF}" fill="{CARD}"/>'
+        f'<path d="{_STRIPES}" fill="{SILK[colour] if is_open else "#b3ab9b"}"/><path d="{_ROOF}" fill="none" {_LINE}/>'
+        f"{sign(0, 6, colour[0].upper(), ON_SILK[colour])}{'' if is_open else closed}"
+    )
 
 
-@lru_cache(_REMEMBERED)
-def elephant(x: float, y: float, seat: int, scale: float = 1.0, active: bool = False) -> str:
+@lru_cache
+def elephant(seat: int, active: bool = False) -> str:
     """An elephant in its seat's colour with the seat's number; a pale rim, or a green one where it is to move."""
-    rim: dict[str, Any] = {
-        "stroke": ACCENT if active else CARD,
-        "stroke_width": 7 if active else 4.5,
-        "stroke_linejoin": "round",
-    }
-    line: dict[str, Any] = {"stroke": INK, "stroke_width": 1.6, "stroke_linejoin": "round"}
-    body = path(ELEPHANT, SEATS[seat], **line)
-    details = path(_EAR, stroke=ON_SEATS[seat], stroke_width=1.3) + circle(13, -7.5, 1.2, ON_SEATS[seat])
-    number = label(-7.5, -1.5, str(seat), 14, fill=ON_SEATS[seat], font_weight="bold")
-    return group(x, y, path(ELEPHANT, **rim), path(_TAIL, **line), body, details, number, scale=scale)
+    rim = f'stroke="{ACCENT if active else CARD}" stroke-width="{7 if active else 4.5}" stroke-linejoin="round"'
+    return (
+        f'<path d="{ELEPHANT}" fill="none" {rim}/><path d="{_TAIL}" fill="none" {_LINE}/>'
+        f'<path d="{ELEPHANT}" fill="{SEATS[seat]}" {_LINE}/>'
+        f'<path d="{_EAR}" fill="none" stroke="{ON_SEATS[seat]}" stroke-width="1.3"/>'
+        f'<circle cx="13" cy="-7.5" r="1.2" fill="{ON_SEATS[seat]}"/>{sign(-7.5, -1.5, str(seat), ON_SEATS[seat])}'
+    )
 
 
-@lru_cache(_REMEMBERED)
-def pip(x: float, y: float, radius: float, full: bool, fill: str) -> str:
+def pip(full: bool) -> str:
     """An action: a disc where it is left, a ring where it is spent."""
-    return circle(x, y, radius, fill if full else "none", stroke=fill, stroke_width=2)
+    return f'<circle r="6" fill="{GOLD if full else "none"}" stroke="{GOLD}" stroke-width="2"/>'

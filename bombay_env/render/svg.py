@@ -13,10 +13,9 @@ import numpy as np
 
 from bombay_env.board import Board
 from bombay_env.game import Game
-from bombay_env.render import board_map, panels, shapes
+from bombay_env.render import board_map, layout, panels, shapes
 from bombay_env.render.picture import HEIGHT, WIDTH, Picture, layer
 from bombay_env.render.view import LastAction, view
-from bombay_env.rules import Rules
 
 
 def draw(
@@ -55,23 +54,23 @@ def picture(
         layer(panels.side(seen), data_part="side"),
         *(layer(panels.seat(holding, seen), **panels.told(holding, seen)) for holding in seen.holdings),
     )
-    return Picture(_background(game.board, game.rules), layers)
+    return Picture(_background(game.board), layers)
 
 
 def draw_map(game: Game, states: np.ndarray, viewer: int | None = None, last: LastAction | None = None) -> str:
     """The map alone as an SVG document, for pages that tell all else in words of their own; arguments as for `draw`."""
     seen = view(game, states, viewer, last)
-    box = board_map.MAP_BOX
+    box = layout.MAP_BOX
     room = (round(box.left), round(box.top), round(box.right), round(box.bottom))
     return Picture(_map(game.board), (layer(board_map.parts(seen), data_part="map"),), room).svg()
 
 
 @lru_cache(maxsize=64)
-def _background(board: Board, rules: Rules) -> str:
-    page = shapes.rectangle(0, 0, WIDTH, HEIGHT, shapes.PAPER, rx=18, stroke=shapes.EDGE)
-    return "\n".join((page, panels.background(rules), _map(board)))
+def _background(board: Board) -> str:
+    return shapes.rectangle(0, 0, WIDTH, HEIGHT, shapes.PAPER, rx=18, stroke=shapes.EDGE) + "\n" + _map(board)
 
 
 def _map(board: Board) -> str:
-    land = panels.panel(board_map.MAP_BOX, shapes.LAND)
+    box = layout.MAP_BOX
+    land = shapes.rectangle(box.left, box.top, box.width, box.height, shapes.LAND, rx=10, stroke=shapes.EDGE)
     return shapes.element("g", land, board_map.background(board), data_part="map")

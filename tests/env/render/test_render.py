@@ -7,7 +7,6 @@ import math
 import random
 from collections import Counter
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
@@ -26,17 +25,6 @@ from helpers.variants import largest_board, random_game
 
 SVG = "{http://www.w3.org/2000/svg}"
 PAGE = Box(0, 0, picture.WIDTH, picture.HEIGHT)
-# Widths of words in bold DejaVu Sans, measured, as multiples of the font size.
-MEASURED = {
-    "Hyderabad": 6.157,
-    "MMWWmmww@@": 10.128,
-    "Seat 0: 3 actions left": 11.752,
-    "QOGDHN": 5.025,
-    "Chhatrapati-Sambhajinagar12": 16.992,
-    "×15": 2.229,
-    "1234567890": 6.958,
-    "ÄÖÜ": 2.436,
-}
 
 
 # --- positions ---
@@ -209,7 +197,7 @@ def test_svg_shows_demand_from_top_to_bottom_with_what_a_sale_pays() -> None:
 def test_svg_frames_the_sites_of_legal_moves() -> None:
     for seed in range(5):
         game, states = played(seed, 7 * seed)
-        root, icons = parse(game, states), board_map.arranged(game.board).icons
+        root, icons = parse(game, states), layout.arrange(game.board).icons
         for frame in [drawn for drawn in find(root, "g", data_part="map") if drawn.element.get("data-move")]:
             (box,) = {drawn.box for drawn in drawn_in(root) if drawn.around and drawn.around[-1] is frame.element}
             icon = icons[frame.element.get("data-move", "")]
@@ -243,7 +231,7 @@ def test_svg_shows_the_last_action() -> None:
 def test_an_arrow_shows_the_last_move(kind: str) -> None:
     """It points from where the elephant was to where it is now, along the trail, beside both icons."""
     board = BOARDS[kind]()
-    game, drawn = Game(Rules.official(2), board), board_map.arranged(board)
+    game, drawn = Game(Rules.official(2), board), layout.arrange(board)
     states = game.new_states([1])
     for origin, target in (*board.trails[::8], *((b, a) for a, b in board.trails[4::8])):
         root = parse(game, states, last=LastAction(0, f"move:{target}", origin))
@@ -334,9 +322,8 @@ def test_a_shared_win_names_all_winners() -> None:
 # --- legible ---
 
 
-def test_texts_are_measured_and_cut_to_fit() -> None:
-    for word, measured in MEASURED.items():
-        assert measured <= shapes.text_width(word, 1) <= 1.3 * measured
+def test_texts_are_cut_to_fit() -> None:
+    for word in ("Hyderabad", "MMWWmmww@@", "Chhatrapati-Sambhajinagar12", "ÄÖÜ", "大阪"):
         for width in (20, 80):
             shown, size = shapes.fit(word, 15, width, 9)
             assert shapes.text_width(shown, size) <= width + 1e-6
@@ -398,24 +385,30 @@ def test_elephants_never_hide_demand(city: str) -> None:
     bales = [drawn.box for seat in range(4) for drawn in find(root, "rect", data_elephant=str(seat))]
     assert (len(cubes), len(bodies), len(bales)) == (12, 5, 8)
     for cube in cubes:
-        assert not any(cube.shared(other) for other in bodies + bales)
+        assert not any(shared(cube, other) for other in bodies + bales)
     for a, b in ((a, b) for i, a in enumerate(bales) for b in bales[:i]):
-        assert a.shared(b) < 1, "each bale shows"
+        assert shared(a, b) < 1, "each bale shows"
 
 
 @pytest.mark.parametrize("basket", [[], ["blue"], ["blue", "orange"]])
 def test_an_elephant_stands_nearest_to_its_own_site_on_a_plate_that_points_to_it(basket: list[str]) -> None:
     game = official(2)
-    drawn = board_map.arranged(game.board)
+    drawn = layout.arrange(game.board)
     for site in game.board.sites:
         states = position(game, elephants={0: site.name, 1: "A" if site.name != "A" else "B"}, basket=basket)
-        herd = layout.place_herds(game.board, drawn, board_map._groups(view(game, states)))[site.name]
+        herd = layout.place_herds(game.board, board_map._groups(view(game, states)))[site.name]
         apart = {name: between(herd.box, icon) for name, icon in drawn.icons.items()}
         assert min(apart, key=apart.__getitem__) == site.name
         point, *_ = find(parse(game, states), "path", data_herd="0")
         x, y = map(int, point.element.get("d").split()[0].removeprefix("M").split(","))
         tip = (point.x + x, point.y + y)
         assert drawn.icons[site.name].nearest(tip) == tip
+
+
+def shared(one: Box, other: Box) -> float:
+    """The area in both boxes."""
+    across = min(one.right, other.right) - max(one.left, other.left)
+    return max(0.0, across) * max(0.0, min(one.bottom, other.bottom) - max(one.top, other.top))
 
 
 def between(one: Box, other: Box) -> float:
@@ -427,58 +420,44 @@ def between(one: Box, other: Box) -> float:
 @pytest.mark.parametrize("seed", range(4))
 def test_elephants_on_random_boards_stay_clear_of_cities(seed: int) -> None:
     board = Board.random(seed)
-    drawn = board_map.arranged(board)
+    drawn = layout.arrange(board)
     cities = [board.sites[site].name for site in board.sites_of(SiteKind.CITY)]
     for site in board.sites:
-        (herd,) = layout.place_herds(board, drawn, {site.name: dict.fromkeys(range(5), 30.0)}).values()
+        (herd,) = layout.place_herds(board, {site.name: dict.fromkeys(range(5), 30.0)}).values()
         assert set(herd.places) == set(range(5))
-        assert herd.box.within(drawn.frame) == herd.box
-        assert sum(herd.box.shared(drawn.icons[city]) for city in cities) < 1e-6
+        assert herd.box.within(layout.FRAME) == herd.box
+        assert sum(shared(herd.box, drawn.icons[city]) for city in cities) < 1e-6
 
 
 @pytest.mark.parametrize("kind", BOARDS)
 def test_icons_stay_in_the_frame_and_apart(kind: str) -> None:
     board = BOARDS[kind]()
-    drawn = board_map.arranged(board)
+    drawn = layout.arrange(board)
     boxes = list(drawn.icons.values())
-    assert all(box.within(drawn.frame) == box for box in boxes)
-    assert all(name.box.within(drawn.frame) == name.box for name in drawn.names.values())
-    hidden = [a.shared(b) / min(a.width * a.height, b.width * b.height) for i, a in enumerate(boxes) for b in boxes[:i]]
+    assert all(box.within(layout.FRAME) == box for box in boxes)
+    assert all(name.box.within(layout.FRAME) == name.box for name in drawn.names.values())
+    hidden = [
+        shared(a, b) / min(a.width * a.height, b.width * b.height) for i, a in enumerate(boxes) for b in boxes[:i]
+    ]
     assert max(hidden) < 0.05
 
 
-@pytest.mark.parametrize("seed", [None, *range(4)])
-def test_trails_show_up_to_their_ends(seed: int | None) -> None:
-    """A trail runs from centre to centre without a gap, and nothing that is fixed covers it where it leaves an icon."""
+@pytest.mark.parametrize("seed", [None, *range(1, 6)])
+def test_names_are_readable(seed: int | None) -> None:
+    """Nothing that is fixed lies over a name, and a name lies over no other site; three points of trails lie under names."""
     board = Board.load() if seed is None else Board.random(seed)
-    game, drawn = Game(Rules.official(2), board), board_map.arranged(board)
-    root = parse(game, game.new_states([1]))
-    roads = [found.element for found in find(root, "path") if found.element.get("data-trail")]
+    drawn = layout.arrange(board)
     hidden = 0
-    for (a, b), line, road in zip(board.trails, drawn.trails, roads, strict=True):
-        assert (line[0], line[-1]) == (drawn.centres[a], drawn.centres[b])
-        assert road.get("stroke-dasharray") is None
-        outline = road.get("d", "").replace("M", "").replace("L", " ").replace("Q", " ").replace(",", " ").split()
-        shown = [float(number) for number in (*outline[:2], *outline[-2:])]
-        assert shown == pytest.approx([*drawn.centres[a], *drawn.centres[b]], abs=0.06)
-        plates = [name.box for site, name in drawn.names.items() if site not in (a, b)]
-        icons = [box for site, box in drawn.icons.items() if site not in (a, b)]
-        for site, points in ((a, line), (b, line[::-1])):
-            x, y = leaving(points, drawn.icons[site].grown(4))
-            spot = Box(x - 1, y - 1, x + 1, y + 1)
-            assert not any(spot.shared(box) for box in icons)
-            hidden += any(spot.shared(box) for box in [*plates, drawn.names[site].box])
-    assert hidden <= 1, "names keep off the ends of trails"
-
-
-def leaving(points: layout.Line, box: Box) -> layout.Point:
-    """Where a line that starts in a box leaves it."""
-    for (x, y), (u, v) in pairwise(points):
-        for step in range(101):
-            at = (x + (u - x) * step / 100, y + (v - y) * step / 100)
-            if not (box.left <= at[0] <= box.right and box.top <= at[1] <= box.bottom):
-                return at
-    return points[-1]
+    for site in board.sites:
+        box, words, size = drawn.names[site.name]
+        assert (words, size >= 11) == (site.name, True)
+        others = [icon for name, icon in drawn.icons.items() if name != site.name or site.kind != SiteKind.CITY]
+        others += [name.box for other, name in drawn.names.items() if other != site.name]
+        assert sum(shared(box, other) for other in others) < 1e-6
+        if site.kind != SiteKind.CITY:
+            hidden += sum(box.nearest(tuple(point)) == tuple(point) for trail in drawn.trails for point in trail.points)
+            assert between(box, drawn.icons[site.name]) < 2
+    assert hidden <= 3
 
 
 def test_a_trail_bends_around_a_site_in_its_way() -> None:
@@ -486,11 +465,10 @@ def test_a_trail_bends_around_a_site_in_its_way() -> None:
     placed = {"A": (50, 50), "E1": (10, 50), "H1": (30, 50)}
     for number, site in enumerate(data["sites"]):
         site["x"], site["y"] = placed.get(site["name"], (5 * number, 0 if number % 2 else 100))
-    drawn = board_map.arranged(Board.from_dict(data))
-    trail = data["trails"].index(["A", "E1"])
-    assert drawn.bends[trail] is not None
-    inside = [drawn.icons["H1"].length_inside(start, end) for start, end in pairwise(drawn.trails[trail])]
-    assert sum(inside) == 0
+    drawn = layout.arrange(Board.from_dict(data))
+    trail = drawn.trails[data["trails"].index(["A", "E1"])]
+    assert not any(drawn.icons["H1"].nearest(tuple(point)) == tuple(point) for point in trail.points)
+    assert (tuple(trail.points[0]), tuple(trail.points[-1])) == (drawn.centres["A"], drawn.centres["E1"])
 
 
 def test_names_that_are_cut_are_told_in_full() -> None:
@@ -517,10 +495,3 @@ def test_the_same_position_gives_the_same_drawing() -> None:
     before = states.tobytes()
     assert svg.draw(game, states) == first
     assert states.tobytes() == before
-
-
-def test_places_on_the_map_do_not_depend_on_the_state() -> None:
-    game = official(4)
-    start, later = (parse(game, states) for states in (game.new_states([1]), play(game, 1, 60)))
-    names = [[drawn.box for drawn in find(root, "text") if drawn.element.text == "G1"] for root in (start, later)]
-    assert names[0] == names[1]

@@ -18,7 +18,7 @@ def whole(drawing: picture.Picture) -> np.ndarray:
     """The drawing by one pass of resvg over its SVG document."""
     document = drawing.svg()
     content = document[document.index("\n") : document.rindex("</svg>")]
-    return raster._rasterise(content, (0, 0, picture.WIDTH, picture.HEIGHT), "#f8f2e4")[:, :, :3]
+    return np.asarray(raster.rasterise(content, (0, 0, picture.WIDTH, picture.HEIGHT), "#f8f2e4").convert("RGB"))
 
 
 def check_alike(frame: np.ndarray, expected: np.ndarray) -> None:
@@ -78,7 +78,7 @@ def test_letters_are_drawn() -> None:
     for weight in ("normal", "bold"):
         letters = "Aéßłşωф₹×–→…?0"
         drawn = {
-            raster._rasterise(
+            raster.rasterise(
                 f'<text x="4" y="30" font-size="24" font-weight="{weight}">{letter}</text>', room
             ).tobytes()
             for letter in letters

@@ -85,7 +85,7 @@ def _count(kind: SiteKind) -> str:
 def _sign(kind: SiteKind) -> str:
     """What marks a site of a kind, around the origin."""
     if kind in (SiteKind.HILL, SiteKind.START_HILL):
-        return shapes.hill(0, 0, kind == SiteKind.START_HILL, 1.3)
+        return shapes.group(0, 0, shapes.hill(kind == SiteKind.START_HILL), scale=1.3)
     if kind == SiteKind.CITY:
         return shapes.rectangle(-60, -22, 120, 44, FILLS[kind], rx=6, stroke=shapes.HEADER, stroke_width=3)
     return shapes.circle(0, 0, 25, FILLS[kind], stroke=shapes.INK, stroke_width=2)
