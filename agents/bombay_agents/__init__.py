@@ -5,7 +5,7 @@ A player is any object with `name` and `act` (`Agent`); `make` creates one from 
 
 from bombay_agents import turns
 from bombay_agents.search.agent import SearchAgent
-from bombay_agents.search.endgame import solve
+from bombay_agents.search.last_round import solve
 from bombay_agents.turns import distinct_turns
 from bombay_agents.turns.evaluator import PythonEvaluator, new_result, value_result
 from bombay_agents.turns.whole import TurnOutcomes, play_turns, turn_outcomes

@@ -12,7 +12,7 @@ import numba
 import numpy as np
 import pytest
 
-from bombay_agents.search.endgame import solve
+from bombay_agents.search.last_round import solve
 from bombay_agents.turns.enumeration import distinct_turns
 from bombay_env import Game, batch, registry
 from bombay_env.batch import MIN_PARALLEL_CHECKS

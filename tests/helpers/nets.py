@@ -7,7 +7,7 @@ import numba
 import numpy as np
 
 from bombay_agents import turns
-from bombay_agents.nets import files, tensor_files
+from bombay_agents.nets import files
 from bombay_agents.nets.policy.net import PolicyNet
 from bombay_agents.nets.value import evaluator as value_evaluator
 from bombay_agents.nets.value import features
@@ -117,7 +117,7 @@ def rows_of(evaluator):
 
 def rewritten(path, target, change):
     """A copy of the net at `path` whose header and tensors are changed by `change`, and whose digest is right."""
-    header, tensors = tensor_files.read(path, files.HEADER, files.format_of(path))
+    header, tensors = files.read(path, files.HEADER, files.format_of(path))
     change(header, tensors)
-    tensor_files.write(target, files.HEADER, header, tensors)
+    files.write(target, files.HEADER, header, tensors)
     return target

@@ -4,7 +4,7 @@ import numpy as np
 
 from bombay_agents import turns
 from bombay_agents.scripted.planner import PlannerAgent
-from bombay_agents.search import endgame, flat_mc
+from bombay_agents.search import flat_mc, last_round
 from bombay_agents.search.flat_mc import FlatMonteCarloAgent
 from helpers.nets import SHORT, SLOW
 from helpers.position import official, variant
@@ -41,8 +41,8 @@ def without_seeds(states):
 def after_turn(game, states, agent, rng=None):
     """The state after the agent's turn, played decision by decision."""
     after = states.copy()
-    left = endgame.turns_left(states[0], game.tables[0])
-    while endgame.turns_left(after[0], game.tables[0]) == left:
+    left = last_round.turns_left(states[0], game.tables[0])
+    while last_round.turns_left(after[0], game.tables[0]) == left:
         actions = agent.act(game, after, np.random.default_rng(0) if rng is None else rng)
         assert game.legal_actions(after)[0, actions[0]]
         game.step(after, actions)

@@ -1,7 +1,15 @@
-"""What all net files have in common: tensors with a JSON header that also says which games the net was trained on.
+"""Files of tensors with a JSON header and a SHA-256 of the whole file: nets and checkpoints.
 
-How such a file is read and written, and what protects it from damage, is in `tensor_files.py`. The header of a net has at least
-`format`, which names the kind of net, and `about`, which says among other things what the net was trained on:
+The format is safetensors, so reading executes no code. Its own header holds ours as JSON, under a key that tells nets from
+checkpoints. Ours has at least
+
+    format   names the kind of contents
+    sha256   the digest of the file's bytes, with zeros in the place of the digest itself
+
+The digest covers bytes and not values, so every flipped bit is seen, also where it would not change the JSON, as in padding or in
+the case of an escape. It protects from damage, not from people who write files on purpose: whoever uses the contents checks them.
+
+The header of a net also has `about`, which says among other things what the net was trained on:
 
     rules   a list of rules, each an object with every field of `Rules`
     board   the packaged board's name, or else the whole board as an object
@@ -13,22 +21,135 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import hashlib
 import json
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
 
-from bombay_agents.nets import tensor_files
-from bombay_agents.nets.tensor_files import Header, Tensors
-from bombay_env.checks import one_line, shown
+from bombay_env.checks import message, one_line, shown, shown_path
+from bombay_env.files import atomic
+from bombay_env.files.forms import parse
 from bombay_env.game import Game
 from bombay_env.rules import Rules
 
-HEADER: Final = "bombay_net"  # the key under which safetensors' own header holds ours, as JSON
+HEADER: Final = "bombay_net"  # the key under which safetensors' own header holds that of a net
+DIGEST: Final = "sha256"
+BLANK: Final = "0" * 64  # stands for the digest while it is computed
+LENGTH_BYTES: Final = 8  # of the length of safetensors' header, which comes first in a file
+MAX_FILE_BYTES: Final = 1 << 30
 
+Header = Mapping[str, Any]
+Tensors = dict[str, np.ndarray]
 Kind = TypeVar("Kind")
+
+
+def check(holds: bool, message: str) -> None:
+    """Raise ValueError with the message unless `holds`."""
+    if not holds:
+        raise ValueError(message)
+
+
+# --- files of tensors ---
+
+
+def write(path: str | os.PathLike[str], key: str, header: Header, tensors: Mapping[str, np.ndarray]) -> None:
+    """Write a file atomically.
+
+    Args:
+        path: the file.
+        key: under which safetensors' header holds ours.
+        header: JSON values by name, `format` among them; the digest is added.
+        tensors: C-contiguous arrays by name.
+    Raises:
+        OSError: it cannot be written; an old file has not changed.
+    """
+    blank = {DIGEST: BLANK}
+    text = json.dumps(blank | dict(header) | blank, allow_nan=False)  # first, where its zeros are the first of all
+    data = save(dict(tensors), metadata={key: text})  # one key: safetensors writes several in any order
+    atomic.write_bytes(path, data.replace(BLANK.encode(), _digest(data).encode(), 1))
+
+
+def read(path: str | os.PathLike[str], key: str, format: str) -> tuple[dict[str, Any], Tensors]:
+    """The header, without the digest, and the tensors of a file that `write` wrote.
+
+    Args:
+        path: the file.
+        key: under which safetensors' header holds ours.
+        format: the `format` that it must have.
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: it is not such a file, or it is damaged; one line that names the file and what is wrong.
+    """
+    data = _contents(path)
+    with naming(path):
+        tensors, header = _tensors(data), _header(data, key)
+        found = header.get("format")
+        check(found == format, f"its format is {shown(found)}; this program reads {format!r}")
+        _check_digest(data, header.pop(DIGEST, None))
+    return header, tensors
+
+
+def format_of(path: str | os.PathLike[str], key: str = HEADER) -> Any:
+    """The `format` in a file's header; errors as `read`, but only the header is checked."""
+    data = _contents(path)
+    with naming(path):
+        _tensors(data)
+        return _header(data, key).get("format")
+
+
+@contextlib.contextmanager
+def naming(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Let a ValueError of the block name the file, in one line."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(message(f"{shown_path(os.fspath(path))}: {error}")) from None
+
+
+def _contents(path: str | os.PathLike[str]) -> bytes:
+    with naming(path):  # of a path that no system can have
+        with open(path, "rb") as file:
+            data = file.read(MAX_FILE_BYTES + 1)
+        check(len(data) <= MAX_FILE_BYTES, f"it is longer than the {MAX_FILE_BYTES:,} bytes allowed")
+    return data
+
+
+def _tensors(data: bytes) -> Tensors:
+    try:
+        return dict(load(data))
+    except SafetensorError as error:
+        raise ValueError(f"not a safetensors file ({error})") from None
+    except KeyError as error:  # of safetensors' types, NumPy lacks some
+        raise ValueError(f"it has tensors of type {error}, which NumPy lacks") from None
+
+
+def _header(data: bytes, key: str) -> dict[str, Any]:
+    """Our header, empty if there is none."""
+    length = int.from_bytes(data[:LENGTH_BYTES], "little")
+    outer = json.loads(data[LENGTH_BYTES : LENGTH_BYTES + length])  # safetensors has checked it
+    return parse(dict[str, Any], (outer.get("__metadata__") or {}).get(key, "{}"), "its header")
+
+
+def _check_digest(data: bytes, found: Any) -> None:
+    """Raise ValueError unless the file's digest is `found`."""
+    if found is None:
+        raise ValueError(
+            f"it has no {DIGEST}, like files of older versions, which are not read; train anew, or use a shipped net"
+        )
+    whole = isinstance(found, str) and _digest(data.replace(found.encode(), BLANK.encode(), 1)) == found
+    check(whole, f"it is damaged: its contents do not have the {DIGEST} that its header says")
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+# --- nets ---
 
 
 def write_net(
@@ -48,7 +169,7 @@ def write_net(
         }
     for name, tensor in held.items():
         check(bool(np.isfinite(tensor).all()), f"{shown(name)} holds numbers that are not finite in {tensor.dtype}")
-    tensor_files.write(path, HEADER, header, held)
+    write(path, HEADER, header, held)
 
 
 def read_net(
@@ -70,8 +191,8 @@ def read_net(
         OSError: the file cannot be read.
         ValueError: it is not such a file, or it is damaged; one line that names the file and what is wrong.
     """
-    header, tensors = tensor_files.read(path, HEADER, format)
-    with tensor_files.naming(path):
+    header, tensors = read(path, HEADER, format)
+    with naming(path):
         for key, kinds in keys.items():
             names = " or ".join(kind.__name__ for kind in kinds)
             check(type(header.get(key)) in kinds, f"{key} is {shown(header.get(key))}; it must be of type {names}")
@@ -79,11 +200,6 @@ def read_net(
             wanted = np.dtype(np.float16 if name in half else np.float32)
             check(tensor.dtype == wanted, f"{shown(name)} is {tensor.dtype}; it must be {wanted}")
         return make(header, {name: tensor.astype(np.float32, copy=False) for name, tensor in tensors.items()})
-
-
-def format_of(path: str | os.PathLike[str]) -> Any:
-    """The `format` in a file's header; errors as `read_net`."""
-    return tensor_files.read_format(path, HEADER)
 
 
 def check_names(tensors: Tensors, wanted: set[str]) -> None:
@@ -98,12 +214,6 @@ def check_tensor(name: str, tensor: np.ndarray, dims: int) -> None:
     check(tensor.dtype == np.float32, f"{name} is {tensor.dtype}; it must be float32")
     check(tensor.ndim == dims and tensor.size > 0, f"{name} has shape {tensor.shape}")
     check(bool(np.isfinite(tensor).all()), f"{name} holds numbers that are not finite")
-
-
-def check(holds: bool, message: str) -> None:
-    """Raise ValueError with the message unless `holds`."""
-    if not holds:
-        raise ValueError(message)
 
 
 # --- games ---

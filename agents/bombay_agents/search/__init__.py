@@ -1,1 +1,1 @@
-"""Players that search: rollouts, flat Monte Carlo, a max^n tree over whole turns, and exact endgames."""
+"""Players that search: flat Monte Carlo, a max^n tree over whole turns, and an exact last round."""

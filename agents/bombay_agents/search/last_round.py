@@ -1,10 +1,14 @@
-"""The last round solved exactly for thousands of games: who wins if movers who gain nothing by it help or hurt the leader.
+"""The last round solved exactly: every turn that is left, each mover choosing what is best for itself (max^n).
 
-`endgame.py` enumerates a turn anew in every position. Here a turn is enumerated once for all positions in which it has the same
-outcomes. To find them, whatever no later turn depends on is forgotten after each turn: the elephants of players who have had
-their last turn, sites out of reach, and what everybody has gained so far. Many positions then become the same node of a graph,
-and gains are kept on its edges. The search walks all paths of this graph and adds up their gains. It is exact: what is forgotten
-changes neither the outcomes of later turns, nor their gains, nor the order in which they are found.
+This works only where no restock is due any more, so that there is no chance. A seat wants the largest share of the win, then the
+largest margin in rupees; ties go to the outcome that `turns/enumeration.py` finds first. Movers may also help or hurt a leader
+where that costs them no share of the win.
+
+A turn is enumerated once for all positions in which it has the same outcomes. To find them, whatever no later turn depends on is
+forgotten after each turn: the elephants of players who have had their last turn, sites out of reach, and what everybody has
+gained so far. Many positions then become the same node of a graph, and gains are kept on its edges. The search walks all paths of
+this graph and adds up their gains. It is exact: what is forgotten changes neither the outcomes of later turns, nor their gains,
+nor the order in which they are found.
 """
 
 from typing import Any, Final, NamedTuple
@@ -12,21 +16,21 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from bombay_agents import turns
-from bombay_agents.search.endgame import MAX_LIMIT, TooLargeError, turns_left
 from bombay_agents.turns.evaluator import new_result
 from bombay_env import Game, checks, engine
 from bombay_env.jit.kernels import kernel, record_dtype
 from bombay_env.rules import MAX_PLAYERS, NUM_CITIES
-from bombay_env.state import rows
+from bombay_env.state import NOBODY, rows
 from bombay_env.tables import NO_LIMIT
 
 # What decides between outcomes that give the mover the same share of the win: the leader's share, then the mover's margin in
-# rupees, then which outcome `turns/enumeration.py` finds first. `PLAIN` ignores the leader, as `endgame.py` does.
+# rupees, then which outcome `turns/enumeration.py` finds first. `PLAIN` ignores the leader.
 AIMS: Final = ("plain", "help", "hurt")
 PLAIN: Final = 0  # its index
 WISH: Final = np.array([0, 1, -1])  # for the leader's share, by aim
 
 DEFAULT_LIMIT: Final = 20_000_000  # ways in which the round can go; some three seconds
+MAX_LIMIT: Final = 1 << 62  # no limit in practice
 MAX_EDGES: Final = 1_000_000  # of a graph: a few hundred megabytes
 WHOLE: Final = 60  # a win, in units that up to MAX_PLAYERS winners share without a rest
 SHARE_OF: Final = np.array([WHOLE // max(winners.bit_count(), 1) for winners in range(1 << MAX_PLAYERS)])  # of each
@@ -49,9 +53,16 @@ ROW: Final = record_dtype(  # what the search knows at one depth, by aim
 )
 
 
-class Solution(NamedTuple):
-    """Who wins. A set of seats is a whole number: bit s is seat s."""
+class TooLargeError(ValueError):
+    """The last round can go in more ways than the limit, or has too many different turns."""
 
+
+class Solution(NamedTuple):
+    """Best play in the last round, and who wins. A set of seats is a whole number: bit s is seat s."""
+
+    actions: tuple[int, ...]  # of the mover's turn, if all movers are `PLAIN`
+    win_share: np.ndarray  # (n,) float64, likewise
+    final: np.ndarray  # (n,) int64, rupees with awards, likewise
     winners: np.ndarray  # (3,) int64, if all movers have this one of `AIMS`
     after: np.ndarray  # (k,) int64, after each distinct outcome of the mover's turn, if all later movers are `PLAIN`
 
@@ -80,6 +91,7 @@ def search_dtype(game: Game) -> np.dtype[Any]:
             ("node", np.int64, (MAX_PLAYERS + 1,)),  # at each depth
             ("edge", np.int64, (MAX_PLAYERS + 1,)),  # the one at hand
             ("row", ROW, (MAX_PLAYERS + 1,)),
+            ("chosen", np.int64),  # the first position's best edge so far, by `PLAIN`
             ("result", new_result().dtype),
         ]
     )
@@ -93,15 +105,15 @@ def new_workspace(game: Game) -> Workspace:
 
 
 def solve(
-    game: Game, state: np.ndarray, leader: int, limit: int = DEFAULT_LIMIT, workspace: Workspace | None = None
+    game: Game, state: np.ndarray, limit: int = DEFAULT_LIMIT, leader: int = 0, workspace: Workspace | None = None
 ) -> Solution:
-    """Who wins from a position in the last round, if each mover wants the largest share of the win for itself.
+    """The exact value of a position in the last round, and the turn that achieves it.
 
     Args:
         game: that of the state.
         state: (1,) record in the last game turn of the last set, not over; unchanged.
-        leader: the seat that movers help or hurt.
         limit: most ways in which the round can go, at least 1.
+        leader: the seat that movers help or hurt in `winners`.
         workspace: of `new_workspace`, to reuse; overwritten.
 
     Raises:
@@ -120,7 +132,10 @@ def solve(
     memory = workspace.search[0]
     memory.standing = record
     search(graph, game.tables[0], leader, memory, after)
-    return Solution(memory.row[0].winners.copy(), after)
+    best, n = memory.row[0], game.num_players
+    won = best.winners[PLAIN] >> np.arange(n) & 1
+    actions = turn_to(game, record, int(memory.chosen), workspace)
+    return Solution(actions, won / won.sum(), best.final[PLAIN, :n].copy(), best.winners.copy(), after)
 
 
 def lay_out(game: Game, record: Any, limit: int, workspace: Workspace) -> Graph:
@@ -129,8 +144,7 @@ def lay_out(game: Game, record: Any, limit: int, workspace: Workspace) -> Graph:
     queue, paths = [record.tobytes()], [1]
     first, child, gain = [0], list[int](), list[bytes]()
     for node, state in enumerate(queue):  # which grows
-        count = find_outcomes(np.frombuffer(state, game.state_dtype)[0], game.tables[0], workspace)
-        for outcome in dict.fromkeys(rows(workspace.outcomes[: turns.check_count(count)]).tolist()):
+        for outcome in dict.fromkeys(outcomes_of(game, np.frombuffer(state, game.state_dtype)[0], workspace)):
             after = outcome[GAIN.itemsize :]
             if after not in nodes:
                 nodes[after] = len(queue)
@@ -147,7 +161,29 @@ def lay_out(game: Game, record: Any, limit: int, workspace: Workspace) -> Graph:
     return Graph(np.array(first), np.array(child), np.frombuffer(b"".join(gain), GAIN))
 
 
+def outcomes_of(game: Game, record: Any, workspace: Workspace) -> list[bytes]:
+    """All outcomes of a turn with their gains, in the order in which they are found. Raises OverflowError."""
+    count = turns.check_count(find_outcomes(record, game.tables[0], workspace))
+    return list(rows(workspace.outcomes[:count]).tolist())
+
+
+def turn_to(game: Game, record: Any, edge: int, workspace: Workspace) -> tuple[int, ...]:
+    """The actions of the first turn that leads along an edge of the first position."""
+    found = outcomes_of(game, record, workspace)
+    place = found.index(list(dict.fromkeys(found))[edge])
+    return turns.outcome(workspace.turn, int(np.flatnonzero(workspace.turn.due)[place])).actions
+
+
 # --- The graph ---
+
+
+@kernel
+def turns_left(state, tables):
+    """Turns to the end of the game, the present one included; 0 after the end."""
+    if state.current_player == NOBODY:
+        return 0
+    taken = (state.current_player - state.first_player) % tables.num_players
+    return np.int64(engine.game_turns_left(state, tables) * tables.num_players - taken)
 
 
 @kernel
@@ -308,6 +344,8 @@ def take_if_better(tables, leader, memory, depth):
     for aim in range(len(AIMS)):
         value = utility(tables, below.winners[aim], below.final[aim], mover, leader, WISH[aim])
         if value > row.best[aim]:
+            if depth == 0 and aim == PLAIN:
+                memory.chosen = memory.edge[0]
             row.best[aim] = value
             row.winners[aim] = below.winners[aim]
             for seat in range(tables.num_players):

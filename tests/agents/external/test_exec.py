@@ -3,6 +3,7 @@
 `helpers/misbehaving_program.py` has the ways to fail. Processes that stay behind have a mark in their environment.
 """
 
+import contextlib
 import copy
 import json
 import os
@@ -21,6 +22,7 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+import psutil
 import pytest
 
 from bombay_agents import make
@@ -399,6 +401,28 @@ def test_nothing_is_left_when_the_host_is_killed(mark: str) -> None:
     host.wait()
     host.stdout.close()
     assert_none_left(mark)
+
+
+@pytest.mark.parametrize(
+    ("options", "last"),
+    [({"env": {}, "start_new_session": True}, "time.sleep(100)"), ({"env": {}}, "sys.exit(4)")],
+    ids=["it has a parent", "it stays in the session"],
+)
+def test_a_process_without_the_environment_is_ended(options: Any, last: str, tmp_path: Path, mark: str) -> None:
+    file = tmp_path / "pid"
+    code = f"""
+    import pathlib, subprocess
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"], **{options})
+    pathlib.Path({str(file)!r}).write_text(str(child.pid))
+    {last}
+    """
+    agent = script(tmp_path, code, start=2)
+    with pytest.raises(AgentFault):
+        ask(agent, GAME, GAME.new_states([1]), AgentContext(np.random.default_rng(1), [1]))
+    with contextlib.suppress(
+        psutil.NoSuchProcess
+    ):  # without its parent it may stay a zombie, where nobody waits for it
+        assert psutil.Process(int(file.read_text())).status() == psutil.STATUS_ZOMBIE
 
 
 @needs_proc

@@ -8,7 +8,7 @@ import pytest
 from bombay_agents import make, turns
 from bombay_agents.nets.value.agent import ValueNetAgent
 from bombay_agents.scripted.planner import PlannerAgent
-from bombay_agents.search import endgame, tree
+from bombay_agents.search import last_round, tree
 from bombay_agents.search.agent import CompiledSearch, SearchAgent
 from bombay_agents.search.python_tree import PythonSearch
 from bombay_agents.search.tree import SearchParams
@@ -204,7 +204,7 @@ def test_a_simulation_goes_down_at_most_64_turns(kind):
 
 @pytest.mark.parametrize("left", [1] if SLOW else [1, 2])
 def test_a_search_finds_best_play(left):
-    """In the two endgames of `test_endgame.py` that a greedy player loses: every node chooses for its own mover."""
+    """In the two endgames of `test_last_round.py` that a greedy player loses: every node chooses for its own mover."""
     game = official(2)
     if left == 1:
         states = last_turn(at="Bombay", basket=["blue", "orange"], actions_left=1, rupees=[10, 10], clients=[0, 1])
@@ -212,7 +212,7 @@ def test_a_search_finds_best_play(left):
         facts = {"elephants": {0: "Bombay", 1: "Bombay"}, "baskets": {0: ["purple"], 1: ["blue", "purple"]}}
         states = position(game, rupees=[2, 5], actions_left=1, set=3, turn=3, player=1, **facts)
     goal = without_seeds(states)
-    for action in endgame.solve(game, states).actions:
+    for action in last_round.solve(game, states).actions:
         engine.apply(goal[0], game.tables[0], action)
     after = after_turn(game, states, make(f"search:nodes={100 if SLOW else 2000},k=16"))
     assert without_seeds(after).tobytes() == goal.tobytes()

@@ -10,7 +10,8 @@ import numba
 import numpy as np
 import pytest
 
-from bombay_agents.search import endgame, last_round
+from bombay_agents import turns
+from bombay_agents.search import last_round
 from bombay_agents.search.last_round import AIMS
 from bombay_env import Game
 from bombay_training.evaluation.kingmaking import counts, differ, kingmaking, leaders, seats_of, verdict
@@ -104,7 +105,7 @@ def assert_as_brute_force(game, state):
     twin, known, n = twin_of(game, state), {}, game.num_players
     lead = brute_leaders(twin)
     assert leaders(game, state) == lead
-    found, best = last_round.solve(game, state, lead[0]), brute_force(twin, lead[0], known)
+    found, best = last_round.solve(game, state, leader=lead[0]), brute_force(twin, lead[0], known)
     assert seats_of(found.winners, n).tolist() == [[share > 0 for share in best[aim][0]] for aim in AIMS]
     expected = brute_verdict(twin, lead[0], known)
     assert verdict(found.after, twin.current_player(), n) == expected
@@ -161,22 +162,35 @@ def test_kingmakers_are_those_of_brute_force_in_200_positions():
     assert found >= 20
 
 
+def best_turn(game, state, workspace):
+    """Shares of the win, finals and the actions under best play, where every position has its own turn."""
+    best, mover = None, int(state["current_player"][0])
+    for outcome in turns.distinct_turns(game, state, workspace):
+        if outcome.state["current_player"][0] < 0:
+            results = game.results(outcome.state)
+            shares, final = results["win_share"][0].tolist(), results["final"][0].tolist()
+        else:
+            shares, final, _ = best_turn(game, outcome.state, workspace)
+        worth = shares[mover], game.num_players * final[mover] - sum(final)
+        if best is None or worth > best[0]:
+            best = worth, (shares, final, outcome.actions)
+    return best[1]
+
+
 SCARCE = {"client_supply": 4, "palaces": 1, "city_tokens": 1, "toll": 2, "market_rupees": (2, 3, 3), "fame": (1, 0, 3)}
 
 
 @pytest.mark.parametrize(("n", "most", "changes"), [(2, 2, SCARCE), (3, 2, SCARCE), (4, 2, {}), (5, 2, SCARCE)])
 def test_nothing_is_forgotten_that_matters(n, most, changes):
-    """Winners and rupees are those of `endgame.py`, which forgets nothing, also where stocks are nearly used up."""
+    """Best play is that of a search that forgets nothing, also where stocks are nearly used up."""
     game, rng = variant(n, **changes), random.Random(1)
-    workspace, plain = last_round.new_workspace(game), endgame.new_workspace(game)
+    workspace, turn = last_round.new_workspace(game), turns.new_workspace(game)
     for seed in range(1 if SLOW else 20):
         for state in np.split(
             turn_starts([play_record(game, seed, rng)])[0, -(1 if SLOW else most) :], 1 if SLOW else most
         ):
-            found = last_round.solve(game, state, 0, workspace=workspace)
-            best = endgame.solve(game, state, workspace=plain)
-            assert seats_of(found.winners[:1], n)[0].tolist() == (best.win_share > 0).tolist()
-            assert workspace.search["row"]["final"][0, 0, 0, :n].tolist() == best.final.tolist()
+            found, best = last_round.solve(game, state, workspace=workspace), best_turn(game, state, turn)
+            assert (found.win_share.tolist(), found.final.tolist(), found.actions) == best
 
 
 # --- Positions that a person can judge ---
@@ -202,7 +216,7 @@ def test_a_toll_can_decide_who_wins(facts, expected):
     if expected == (True, True):
         shared, alone = [0, 2], [2]
         for leader, winners in ((0, [shared, shared, alone]), (2, [shared, alone, shared])):
-            found = seats_of(last_round.solve(game, states, leader).winners, 3)
+            found = seats_of(last_round.solve(game, states, leader=leader).winners, 3)
             assert [np.flatnonzero(row).tolist() for row in found] == winners
 
 
@@ -211,7 +225,7 @@ def test_a_toll_can_be_paid_with_the_last_action():
     game = official(3)
     states = position(game, set=2, turn=4, player=0, rupees=[8, 0, 4], elephants={1: "A"}, palaces={"H2": 2})
     assert_as_brute_force(game, states)
-    found = seats_of(last_round.solve(game, states, 2).winners, 3)
+    found = seats_of(last_round.solve(game, states, leader=2).winners, 3)
     assert [np.flatnonzero(row).tolist() for row in found] == [[0, 2], [2], [0, 2]]  # by aim: plain, help, hurt
 
 
@@ -224,7 +238,7 @@ def test_a_sale_can_spoil_the_next_one():
     states = position(game, set=2, turn=4, player=0, actions_left=1, **facts)
     assert assert_as_brute_force(game, states) == (True, True)
     assert leaders(game, states) == [2]
-    found = seats_of(last_round.solve(game, states, 2).winners, 3)
+    found = seats_of(last_round.solve(game, states, leader=2).winners, 3)
     assert [np.flatnonzero(row).tolist() for row in found] == [[2], [2], [1]]
 
 
@@ -246,7 +260,7 @@ def test_a_game_is_judged_by_the_positions_that_were_reached():
         assert list(both) == verdicts
         lead = leaders(game, starts[0])
         assert found["tied"][number] == (len(lead) > 1)
-        solution = last_round.solve(game, starts[0], lead[0])
+        solution = last_round.solve(game, starts[0], leader=lead[0])
         assert (found["winners"][number] == seats_of(solution.winners, 3)).all()
 
 
@@ -283,15 +297,15 @@ def test_a_round_that_is_too_large_is_reported():
     assert len(kingmaking([record], limit=1000)) == 1
     state = turn_starts([record])[0, :1]
     ways = next(limit for limit in range(1, 1000) if len(kingmaking([record], limit)))
-    with pytest.raises(endgame.TooLargeError, match=f"^this round can go in more than limit={ways - 1} ways"):
-        last_round.solve(game, state, 0, limit=ways - 1)
+    with pytest.raises(last_round.TooLargeError, match=f"^this round can go in more than limit={ways - 1} ways"):
+        last_round.solve(game, state, limit=ways - 1)
 
 
 def test_what_cannot_be_solved_is_refused():
     game = official(3)
     with pytest.raises(ValueError, match=r"^only positions in the last game turn of the last set can be solved$"):
-        last_round.solve(game, position(game), 0)
+        last_round.solve(game, position(game))
     with pytest.raises(ValueError, match=r"^leader is 3; it must be a whole number from 0 to 2$"):
-        last_round.solve(game, last_turn(game), 3)
+        last_round.solve(game, last_turn(game), leader=3)
     with pytest.raises(ValueError, match=r"^limit is 0; it must be a whole number from 1 to"):
-        last_round.solve(game, last_turn(game), 0, limit=0)
+        last_round.solve(game, last_turn(game), limit=0)

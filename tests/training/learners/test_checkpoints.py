@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save
 
-from bombay_agents.nets import tensor_files
+from bombay_agents.nets import files
 from bombay_training.learners import train
 from bombay_training.learners.runs.run_files import CHECKPOINT, CHECKPOINT_KEY
 from bombay_training.learners.zero import ZeroSettings
@@ -52,19 +52,19 @@ class Checkpoint:
     def __init__(self, run, folder):
         self.run, self.folder, self.path = run, folder, folder / CHECKPOINT
         self.whole = self.path.read_bytes()
-        self.format = tensor_files.read_format(self.path, CHECKPOINT_KEY)
-        header, self.tensors = tensor_files.read(self.path, CHECKPOINT_KEY, self.format)
+        self.format = files.format_of(self.path, CHECKPOINT_KEY)
+        header, self.tensors = files.read(self.path, CHECKPOINT_KEY, self.format)
         self.header = {name: json.dumps(value) for name, value in header.items()}  # texts, also of what is no JSON
 
     def write(self, header=(), tensors=()):
         """Write it with some entries changed; those that are None are left out."""
         entries = {**self.header, **dict(header)}
-        blank = {tensor_files.DIGEST: f'"{tensor_files.BLANK}"'}
+        blank = {files.DIGEST: f'"{files.BLANK}"'}
         texts = [f"{json.dumps(name)}: {text}" for name, text in {**blank, **entries}.items() if text is not None]
         kept = {name: tensor for name, tensor in {**self.tensors, **dict(tensors)}.items() if tensor is not None}
         data = save(kept, metadata={CHECKPOINT_KEY: "{" + ", ".join(texts) + "}"})
         digest = hashlib.sha256(data).hexdigest()
-        self.path.write_bytes(data.replace(tensor_files.BLANK.encode(), digest.encode(), 1))
+        self.path.write_bytes(data.replace(files.BLANK.encode(), digest.encode(), 1))
 
     def refused(self, *words):
         """Check that a run does not take it over, and does not change."""

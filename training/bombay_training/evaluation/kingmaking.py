@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from bombay_agents.search import last_round
-from bombay_agents.search.endgame import TooLargeError
 from bombay_env import Game
 from bombay_env.record import Record
 from bombay_training.evaluation.tension import turn_starts
@@ -44,7 +43,7 @@ def kingmaking(records: Sequence[Record], limit: int = last_round.DEFAULT_LIMIT)
     game, n, solved = records[0].game, records[0].game.num_players, list[tuple[Any, ...]]()
     workspace = last_round.new_workspace(game)
     for starts in turn_starts(records)[:, -n:]:
-        with contextlib.suppress(TooLargeError, OverflowError):
+        with contextlib.suppress(last_round.TooLargeError, OverflowError):
             solved.append(_solve(game, np.split(starts, n), limit, workspace))
     shapes = {"tied": (), "settled": n, "kingmaker": n, "winners": (len(last_round.AIMS), n)}
     return np.array(solved, [(name, np.bool_, shape) for name, shape in shapes.items()])
@@ -95,7 +94,7 @@ def seats_of(sets: np.ndarray, num_players: int) -> np.ndarray:
 def _solve(game: Game, starts: list[np.ndarray], limit: int, workspace: last_round.Workspace) -> tuple[Any, ...]:
     """One game's record in what `kingmaking` returns."""
     lead, n = leaders(game, starts[0]), game.num_players
-    found = [last_round.solve(game, state, lead[0], limit, workspace) for state in starts]
+    found = [last_round.solve(game, state, limit, lead[0], workspace) for state in starts]
     movers = [int(state["current_player"][0]) for state in starts]
     verdicts = [verdict(solution.after, mover, n) for solution, mover in zip(found, movers, strict=True)]
     settled, kingmaker = zip(*verdicts, strict=True)

@@ -21,8 +21,7 @@ from typing import Any, ClassVar, Final, Protocol, Self
 import numpy as np
 
 from bombay_agents import Agent
-from bombay_agents.nets import tensor_files
-from bombay_agents.nets.files import about_games
+from bombay_agents.nets import files
 from bombay_env import Game
 from bombay_env.checks import form, shown, shown_path
 from bombay_env.files import atomic
@@ -221,7 +220,7 @@ class Run(abc.ABC):
         self.net().save(folder / AGENT)
         header = {"format": self.checkpoint_format, "identity": self.identity}
         clock = {"updates_done": self.updates_done, "elapsed": self.elapsed}
-        tensor_files.write(folder / CHECKPOINT, CHECKPOINT_KEY, header | clock | self.counters(), self.tensors())
+        files.write(folder / CHECKPOINT, CHECKPOINT_KEY, header | clock | self.counters(), self.tensors())
 
     def load(self, path: Path) -> None:
         """Continue from a checkpoint of a run with the same settings.
@@ -230,10 +229,10 @@ class Run(abc.ABC):
             ValueError: the file cannot be read, is damaged, or belongs to another run; one line that names it.
         """
         try:
-            counters, tensors = tensor_files.read(path, CHECKPOINT_KEY, self.checkpoint_format)
+            counters, tensors = files.read(path, CHECKPOINT_KEY, self.checkpoint_format)
         except OSError as error:
             raise ValueError(f"{shown_path(path)} cannot be read as a checkpoint: {error.strerror}") from None
-        with tensor_files.naming(path):
+        with files.naming(path):
             if counters.get("identity") != self.identity:
                 raise ValueError(
                     "it belongs to another run: settings.json beside it, the board, the start or the version of bombay_env "
@@ -252,7 +251,9 @@ class Run(abc.ABC):
     @functools.cached_property
     def identity(self) -> str:
         """Hex digits that name everything that decides how the run continues, apart from what it has learned."""
-        return run_files.identity(self.settings, self.neutral_settings, about_games(self.games), *self.identity_parts())
+        return run_files.identity(
+            self.settings, self.neutral_settings, files.about_games(self.games), *self.identity_parts()
+        )
 
     def _held(self) -> Path:
         assert self.folder is not None, "`create` or `open` comes first"

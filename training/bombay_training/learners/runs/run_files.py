@@ -27,7 +27,7 @@ Settings = TypeVar("Settings", bound=RunSettings)
 AGENT: Final = "agent.safetensors"
 SETTINGS: Final = "settings.json"
 METRICS: Final = "metrics.jsonl"
-CHECKPOINT: Final = "checkpoint.safetensors"  # tensors and counters (`nets/tensor_files.py`)
+CHECKPOINT: Final = "checkpoint.safetensors"  # tensors and counters (`nets/files.py`)
 CHECKPOINT_KEY: Final = "bombay_run"  # in its header, under which the counters stand as JSON
 EVALUATION: Final = "evaluation.json"  # the closing table
 CURVE: Final = "learning_curve.png"

@@ -12,7 +12,7 @@ import pytest
 
 import naive
 from bombay_agents import turns
-from bombay_agents.search import endgame
+from bombay_agents.search import last_round
 from helpers.position import last_turn, official, play, position, variant
 
 SLOW = numba.config.DISABLE_JIT
@@ -69,7 +69,7 @@ def brute_force(game, states, known):
 def assert_as_brute_force(game, states):
     states = np.asarray(states).view(game.state_dtype, np.ndarray)
     before = states.copy()
-    found = endgame.solve(game, states)
+    found = last_round.solve(game, states)
     assert (states == before).all()
     shares, final, after = brute_force(game, states, {})
     assert found.final.tolist() == final
@@ -140,7 +140,7 @@ def test_solve_agrees_with_brute_force(game, left, facts):
 
 def solved(game, states):
     """The turn by names, shares and finals."""
-    found = endgame.solve(game, states)
+    found = last_round.solve(game, states)
     return [game.action_name(action) for action in found.actions], found.win_share.tolist(), found.final.tolist()
 
 
@@ -190,7 +190,7 @@ def test_ties_go_to_the_first_outcome():
     for n in (2, 3, 4, 5):
         game = official(n)
         states = last_turn(game, at="A", actions_left=1, rupees=[3] * n)
-        assert endgame.solve(game, states).actions == turns.distinct_turns(game, states)[0].actions
+        assert last_round.solve(game, states).actions == turns.distinct_turns(game, states)[0].actions
 
 
 # --- What cannot be solved ---
@@ -202,11 +202,11 @@ def test_only_the_last_round_is_solved():
     early = position(game, set=2, turn=3)
     for states in (over, early, position(game)):
         with pytest.raises(ValueError, match=r"^only positions in the last game turn of the last set can be solved$"):
-            endgame.solve(game, states)
+            last_round.solve(game, states)
     assert turns.distinct_turns(game, over) == []
 
 
-@pytest.mark.parametrize("function", [endgame.solve, turns.distinct_turns])
+@pytest.mark.parametrize("function", [last_round.solve, turns.distinct_turns])
 def test_only_one_state_of_the_game_is_taken(function):
     game = official(2)
     states = last_turn(game)
@@ -223,14 +223,15 @@ def test_only_one_state_of_the_game_is_taken(function):
 def test_a_limit_out_of_range_is_refused(limit):
     game = official(2)
     with pytest.raises(ValueError, match=rf"^limit is {limit}; it must be a whole number from 1 to \d+$"):
-        endgame.solve(game, last_turn(game), limit)
+        last_round.solve(game, last_turn(game), limit)
 
 
-def test_the_limit_counts_enumerated_turns():
+def test_the_limit_counts_ways_to_the_end():
     game = variant(2, **SHORT)
-    states = endgame_position(game, 2, **BAZAAR)
-    needed = 1 + len(turns.distinct_turns(game, states))  # the first turn, and the second after each of its outcomes
-    endgame.solve(game, states, limit=needed)
-    with pytest.raises(ValueError, match=f"limit={needed - 1} turns") as caught:
-        endgame.solve(game, states, limit=needed - 1)
+    states = endgame_position(game, 1, **BAZAAR)
+    needed = len(last_round.solve(game, states).after)
+    assert 1 < needed <= len(turns.distinct_turns(game, states))  # some differ only in what does not matter any more
+    last_round.solve(game, states, limit=needed)
+    with pytest.raises(last_round.TooLargeError, match=f"limit={needed - 1} ways") as caught:
+        last_round.solve(game, states, limit=needed - 1)
     assert "\n" not in str(caught.value)
