@@ -12,7 +12,6 @@ import os
 import secrets
 import shutil
 from collections.abc import Iterable, Iterator
-from io import FileIO
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -54,18 +53,10 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     Raises:
         OSError: as `write_bytes`. Any error of the block leaves the files in the same state.
     """
-    temporary = _temporary(path)
-    try:
-        with _naming(path, temporary):
-            with temporary.open("xb") as file:
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
-        raise
+    with _renamed(path) as temporary, temporary.open("xb") as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
 
 
 @contextlib.contextmanager
@@ -73,18 +64,11 @@ def new_folder(path: Path) -> Iterator[Path]:
     """A temporary folder to fill; after the block it gets the name `path`.
 
     Raises:
-        OSError: it cannot be written; the error of the block's own writing passes as it is. No new folder is left.
+        OSError: it cannot be written; an error of the block that names another file passes as it is. No new folder is left.
     """
-    temporary = _temporary(path)
-    try:
-        with _naming(path, temporary):
-            temporary.mkdir()
+    with _renamed(path) as temporary:
+        temporary.mkdir()
         yield temporary
-        with _naming(path, temporary):
-            temporary.rename(path)
-    except BaseException:
-        shutil.rmtree(temporary, ignore_errors=True)
-        raise
 
 
 def append_line(path: str | os.PathLike[str], line: str) -> None:
@@ -95,28 +79,16 @@ def append_line(path: str | os.PathLike[str], line: str) -> None:
     Raises:
         OSError: it cannot be written; the error names `path`. Part of the line may be in the file.
     """
-    with _naming(Path(path)), open(path, "a+b", buffering=0) as file:
+    with _naming(Path(path)), open(path, "a+b") as file:
         end = file.seek(0, os.SEEK_END)
         file.seek(max(0, end - 1))
-        _write_all(file, (b"" if file.read(1) in (b"", b"\n") else b"\n") + line.encode() + b"\n")
-
-
-def _write_all(file: FileIO, data: bytes) -> None:
-    """Write by one call if the system takes all of it; a disk that is nearly full takes a part, and refuses the rest."""
-    rest = memoryview(data)
-    while rest:
-        rest = rest[file.write(rest) :]
+        file.write((b"" if file.read(1) in (b"", b"\n") else b"\n") + line.encode() + b"\n")
 
 
 def remove_leftovers(folder: Path) -> None:
     """Remove the temporary files and folders of killed processes from a folder. No other process may be writing there."""
-    for path in folder.iterdir():
-        if is_leftover(path):
-            if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path, ignore_errors=True)
-            else:
-                with contextlib.suppress(OSError):
-                    path.unlink()
+    for path in filter(is_leftover, folder.iterdir()):
+        _remove(path)
 
 
 def is_leftover(path: Path) -> bool:
@@ -124,11 +96,32 @@ def is_leftover(path: Path) -> bool:
     return path.name.startswith(PREFIX) and path.name.endswith(SUFFIX)
 
 
-def _temporary(path: Path) -> Path:
-    """A temporary name in the folder of `path`. Raises IsADirectoryError for a path without a name, such as "." and "/"."""
+@contextlib.contextmanager
+def _renamed(path: Path) -> Iterator[Path]:
+    """A temporary path in the same folder, which gets the name `path` after the block, or is removed after an error.
+
+    Raises:
+        IsADirectoryError: the path has no name, such as "." and "/".
+        OSError: of the block, or it cannot be renamed.
+    """
     if not path.name:
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    return path.with_name(f"{PREFIX}{secrets.token_hex(8)}{SUFFIX}")
+    temporary = path.with_name(f"{PREFIX}{secrets.token_hex(8)}{SUFFIX}")
+    with _naming(path, temporary):
+        try:
+            yield temporary
+            os.replace(temporary, path)
+        except BaseException:
+            _remove(temporary)
+            raise
+
+
+def _remove(path: Path) -> None:
+    """Remove a file or a folder, if possible."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    with contextlib.suppress(OSError):
+        path.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager

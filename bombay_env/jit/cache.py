@@ -1,9 +1,8 @@
-"""Compiled kernels on disk, kept from one process to the next: Numba's own cache in a folder of ours.
+"""Compiled kernels on disk, kept from one process to the next. Importing this module does not touch the disk.
 
-Numba by itself notices edits only in the file of the function that it keeps, and no other settings. So the name of our folder has
-a digest of all sources, versions and settings that affect the compiled code of a package. Files are written under a lock: two
-processes that write to one index file can make it point to the wrong code. If a file or the folder cannot be used, the kernel is
-compiled and its code is not kept. Importing this module does not touch the disk.
+Numba's own cache notices edits only in the file of the function that it keeps. Here a folder's name has a digest of all sources,
+versions and settings that affect the compiled code of a package. A file in it has the code of one function for one signature; it
+is written atomically, so processes may write it at once. If it cannot be used, the kernel is compiled and its code is not kept.
 
 The files are pickles with machine code, and loading one executes it. So the folder must belong to this user, and nobody else may
 have access to it. Read `parts.py` next.
@@ -14,22 +13,22 @@ import functools
 import hashlib
 import multiprocessing
 import os
+import pickle
 import re
 import shutil
 import sys
 import time
-import uuid
 from pathlib import Path
 from typing import Any, Final
 
 import llvmlite
 import numba
 import numpy as np
-from filelock import FileLock
-from numba.core import types
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
+from numba.core import serialize, types
+from numba.core.caching import NullCache
+from numba.core.compiler import CompileResult
 
-from bombay_env.jit import symbols  # noqa: F401  cached functions have the names that it gives
+from bombay_env.files import atomic
 
 # Kernels call those of their own package and of earlier ones.
 PACKAGES: Final = ("bombay_env", "bombay_agents", "bombay_training")
@@ -57,6 +56,11 @@ def up_to(package: str) -> tuple[str, ...]:
     return PACKAGES[: PACKAGES.index(package) + 1]
 
 
+def package_of(defined: Any) -> str:
+    """The package in which a function or class is defined."""
+    return str(defined.__module__).partition(".")[0]
+
+
 @functools.cache
 def sources(package: str) -> list[Path]:
     """The sources that kernels of `package` depend on. Raises OSError if there are none, as for a package in a zip file."""
@@ -68,7 +72,7 @@ def sources(package: str) -> list[Path]:
 
 @functools.cache
 def digest(package: str) -> str:
-    """24 hex digits for all that shapes machine code of `package`, except the processor, which Numba looks at."""
+    """24 hex digits for all that shapes machine code of `package`, except the processor."""
     settings = sorted((name, repr(value)) for name, value in vars(numba.config).items() if name.isupper())
     versions = sys.version, numba.__version__, llvmlite.__version__, np.__version__
     hashed = hashlib.sha256(repr((versions, [pair for pair in settings if not NEUTRAL.fullmatch(pair[0])])).encode())
@@ -117,105 +121,74 @@ def obstacle(package: str = PACKAGES[0]) -> str:
     return f"{problem}; set XDG_CACHE_HOME or NUMBA_CACHE_DIR to a folder of your own"
 
 
-class Locator(_CacheLocator):
-    """Where Numba keeps the code of a function, and what distinguishes its files from others. Numba named the methods."""
-
-    def __init__(self, function: Any, options: dict[str, Any]) -> None:
-        self.package, line = package_of(function), function.__code__.co_firstlineno
-        described = f"{function.__module__} {line} {sorted(options.items())}"
-        self.variant = hashlib.sha256(described.encode()).hexdigest()[:12]
-
-    def get_cache_path(self) -> str:
-        """The folder."""
-        return str(folder(self.package))
-
-    def get_source_stamp(self) -> str:
-        """Nothing: the folder is named by a digest of the sources."""
-        return ""
-
-    def get_disambiguator(self) -> str:
-        """12 hex digits."""
-        return self.variant
+def check_unedited(package: str) -> None:
+    """Raise OSError if a source was edited since this process started, which may have imported it before."""
+    for path in sources(package):
+        info, now = path.stat(), time.time()
+        # ctime: a copy may keep the time of its original. A time to come, from another clock, is no time of an edit.
+        if STARTED < info.st_mtime <= now or STARTED < info.st_ctime <= now:
+            raise OSError(f"{path} was edited while this process ran; start it again to keep code")
 
 
-class CodeForm(CompileResultCacheImpl):
-    """Numba's form of compiled code on disk."""
-
-    def __init__(self, function: Any, options: dict[str, Any]) -> None:
-        # Not by Numba's own `__init__`: a setting of the environment may replace the locator there.
-        self._lineno, self._locator = function.__code__.co_firstlineno, Locator(function, options)
-        self._filename_base = self.get_filename_base(f"{function.__module__}.{function.__qualname__}", "")
-
-    def check_cachable(self, result: Any) -> bool:
-        """Whether code can be kept: code that contains an address is useless in another process."""
-        return not result.library.has_dynamic_globals
-
-
-class KernelCache(FunctionCache):
+class KernelCache(NullCache):
     """What Numba asks for the code of a function before it compiles, and gives the code to afterwards.
 
     Args:
         function: one of ours that is no closure.
-        options: Numba's options for it. The same function with other options is another entry.
+        options: Numba's options for it. The same function with other options has other files.
     """
 
     def __init__(self, function: Any, options: dict[str, Any]) -> None:
-        self.function, self.package = function, package_of(function)
-        self._impl_class = functools.partial(CodeForm, options=options)
+        code, self.package = function.__code__, package_of(function)
+        self.name = f"{function.__module__}.{function.__qualname__}"
+        self.variant = code.co_firstlineno, code.co_code, sorted(options.items())
 
-    @functools.cached_property
-    def files(self) -> list[Path]:
-        """The sources, after getting ready."""
-        super().__init__(self.function)
-        # A name of its own for every file: Numba numbers them, so after a failure the index could lead to other code.
-        self._cache_file._data_name = lambda number: f"{self._impl.filename_base}.{uuid.uuid4().hex}.nbc"
-        return sources(self.package)
-
-    def check(self, signature: Any) -> None:
-        """Raise OSError or RuntimeError if the code for these argument types cannot be kept."""
-        for path in self.files:
-            info, now = path.stat(), time.time()
-            # ctime: a copy may keep the time of its original. A time to come, from another clock, is no time of an edit.
-            if STARTED < info.st_mtime <= now or STARTED < info.st_ctime <= now:
-                raise OSError(f"{path} was edited while this process ran; start it again to keep code")
+    def file(self, signature: Any, context: Any) -> Path:
+        """The file for these argument types. Raises OSError or RuntimeError if their code cannot be kept."""
+        check_unedited(self.package)
         # An argument's class may decide which kernel is called, and the digest does not cover a kernel from elsewhere.
-        waiting: list[Any] = list(getattr(signature, "args", signature))
+        waiting = list(getattr(signature, "args", signature))
         for kind in waiting:
             if isinstance(kind, types.BaseNamedTuple) and package_of(kind.instance_class) not in up_to(self.package):
                 raise OSError(f"{kind.instance_class} is not ours")
             waiting += getattr(kind, "types", ())
+        described = repr((self.variant, str(signature), context.codegen().magic_tuple()))  # the last is the processor
+        return folder(self.package) / f"{self.name}-{hashlib.sha256(described.encode()).hexdigest()[:24]}.nbc"
 
-    def load_overload(self, signature: Any, target_context: Any) -> Any:
+    def load_overload(self, signature: Any, context: Any) -> Any:
         """The code for these argument types; None, after `note_compilation`, if it must be compiled."""
-        problem = obstacle(self.package)
+        context.refresh()
+        problem = ""
         try:
-            self.check(signature)
-            if code := self._load(signature, target_context):
-                return code
+            file = self.file(signature, context)
         except (OSError, RuntimeError) as error:
-            problem = problem or str(error)
-        note_compilation(f"{self.function.__module__}.{self.function.__name__}", problem)
+            problem = str(error)
+        else:
+            with contextlib.suppress(Exception):  # no such file, or a damaged one; compiling is always correct
+                kept, code = pickle.loads(file.read_bytes())
+                if kept == signature:  # different types may have the same name
+                    return CompileResult._rebuild(context, *code)
+        note_compilation(self.name, obstacle(self.package) or problem)
         return None
 
-    def _load(self, signature: Any, target_context: Any) -> Any:
-        try:
-            return super().load_overload(signature, target_context)
-        except Exception:  # a damaged file; compiling is always correct
-            with contextlib.suppress(Exception), self._lock():
-                self.flush()
-            return None
-
-    def save_overload(self, signature: Any, data: Any) -> None:
-        """Keep code that was just compiled, if possible."""
-        with contextlib.suppress(Exception):  # a full disk is no reason to stop
-            self.check(signature)
-            with self._lock():
-                super().save_overload(signature, data)
-
-    def _lock(self) -> FileLock:
-        return FileLock(folder(self.package) / ".lock", timeout=10)
+    def save_overload(self, signature: Any, result: Any) -> None:
+        """Keep code that was just compiled, if possible. Code that contains an address is useless in another process."""
+        if not result.library.has_dynamic_globals:
+            with contextlib.suppress(Exception):  # a full disk is no reason to stop
+                file = self.file(signature, result.target_context)
+                atomic.write_bytes(file, serialize.dumps((signature, result._reduce())))
 
 
-def package_of(defined: Any) -> str:
-    """The package in which a function or class is defined."""
-    return str(defined.__module__).partition(".")[0]
+# --- names of record types ---
+
+
+@functools.lru_cache(maxsize=1024)
+def record_name(fields: str) -> str:
+    """`Record` and 32 hex digits for Numba's description of a record type, with all of its fields, offsets, and its size."""
+    return f"Record{hashlib.sha256(fields.encode()).hexdigest()[:32]}"
+
+
+# Numba numbers record types anew in each process, and the number of an argument's type is part of a function's name. So functions
+# for different records, compiled in different processes, can have the same name. If both are then loaded from disk into one
+# process, one of them is called instead of the other and reads fields at wrong places: `test_numba.py` shows it in 20 lines.
+types.Record.mangling_args = property(lambda record: (record_name(record.name), ()))

@@ -1,13 +1,13 @@
 """The decorators that compile functions with Numba: `kernel` and, for many games at once, `batch_kernel` and `piece_kernel`.
 
 A function is compiled when it is first called, and its code is kept on disk (`cache.py`). Importing compiles nothing. This module
-knows nothing about the game. Read `engine.py` next.
+knows nothing about the game. `cache.py` and `parts.py` use private parts of Numba, which differ between versions: they were
+tested with those that `pyproject.toml` allows. Read `engine.py` next.
 """
 
 import functools
 import os
 import threading
-import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -15,27 +15,15 @@ from typing import Any
 import numba
 import numpy as np
 
+from bombay_env.jit import cache
+from bombay_env.jit.parts import KernelDispatcher
+
 CONFIG: Any = numba.config  # its settings are made at run time, so type checkers do not know them
-
-# Private parts of Numba differ between versions; `cache.py` and `parts.py` were tested with those of 0.62 to 0.68.
-if IS_KNOWN := (0, 62) <= numba.version_info.short <= (0, 68):
-    from bombay_env.jit import cache
-    from bombay_env.jit.parts import kernel_dispatcher
-else:
-    warnings.warn(
-        f"bombay_env keeps no compiled code with Numba {numba.__version__}, only with 0.62 to 0.68", stacklevel=2
-    )
-
-    def kernel_dispatcher(function: Any, options: dict[str, Any]) -> Any:
-        """Numba's own dispatcher, which keeps nothing."""
-        return numba.jit(**options)(function)
 
 
 def obstacle() -> str:
     """Why compiled code cannot be kept; empty if it can."""
-    if CONFIG.DISABLE_JIT:
-        return "NUMBA_DISABLE_JIT is set"
-    return cache.obstacle() if IS_KNOWN else f"Numba {numba.__version__} is not one of 0.62 to 0.68"
+    return "NUMBA_DISABLE_JIT is set" if CONFIG.DISABLE_JIT else cache.obstacle()
 
 
 # With fewer lanes, starting the threads takes longer than they save.
@@ -65,7 +53,8 @@ def kernel(function: Callable[..., Any], **options: Any) -> Any:
     """Compile `function` on its first call with arguments of some types, or load the code that another process compiled.
 
     A division by zero gives the same result as in NumPy instead of an exception, so kernels need not test for it. With the
-    compiler off, this is `function` itself.
+    compiler off, this is `function` itself. Only code of our own sources is kept, and none of a closure, because it depends on
+    the values that the function closes over.
 
     Args:
         function: the kernel in plain Python.
@@ -73,7 +62,11 @@ def kernel(function: Callable[..., Any], **options: Any) -> Any:
     """
     if CONFIG.DISABLE_JIT:
         return function
-    return kernel_dispatcher(function, {"nopython": True, "error_model": "numpy", "no_cfunc_wrapper": True, **options})
+    options = {"nopython": True, "error_model": "numpy", "no_cfunc_wrapper": True, **options}
+    dispatcher = KernelDispatcher(function, targetoptions=options)
+    if cache.package_of(function) in cache.PACKAGES and function.__closure__ is None:
+        dispatcher._cache = cache.KernelCache(function, options)
+    return dispatcher
 
 
 # `kernel` for work that takes milliseconds or more; other Python threads run meanwhile.
@@ -123,16 +116,8 @@ def piece_kernel(function: Callable[..., Any]) -> Any:
 
     @functools.wraps(function)
     def call(pieces: int, *args: Any) -> None:
-        threads = 1 if CONFIG.DISABLE_JIT else min(pieces, numba.get_num_threads())
-        if threads == 1:
-            for piece in range(pieces):
-                run(piece, *args)
-            return
-        pool = ThreadPoolExecutor(threads)
-        try:
-            for done in [pool.submit(run, piece, *args) for piece in range(pieces)]:
-                done.result()
-        finally:
-            pool.shutdown(cancel_futures=True)  # after an exception or Ctrl-C, pieces that have not started are dropped
+        with ThreadPoolExecutor(min(pieces, numba.get_num_threads())) as pool:
+            for _ in pool.map(lambda piece: run(piece, *args), range(pieces)):
+                pass  # after an exception or Ctrl-C, `map` drops the pieces that have not started
 
     return call

@@ -10,8 +10,6 @@ from typing import Any
 
 from numba.core import codegen, compiler, registry, types
 
-from bombay_env.jit.cache import PACKAGES, KernelCache, package_of
-
 
 class PartLibrary(codegen.JITCodeLibrary):
     """The code of one function and of the functions that it calls, for linking into a kernel."""
@@ -87,14 +85,3 @@ class KernelDispatcher(registry.CPUDispatcher):
     def is_compiling(self) -> Any:
         """Whether this function is being compiled, so that a call of it is recursive."""
         return super().is_compiling or self.part.is_compiling
-
-
-def kernel_dispatcher(function: Any, options: dict[str, Any]) -> Any:
-    """Numba's dispatcher for a function with these options of Numba. Its code is kept on disk if its sources are ours.
-
-    Code of a closure is not kept: it depends on the values that the function closes over.
-    """
-    dispatcher = KernelDispatcher(function, targetoptions=options)
-    if package_of(function) in PACKAGES and function.__closure__ is None:
-        dispatcher._cache = KernelCache(function, options)
-    return dispatcher

@@ -18,7 +18,7 @@ import numpy as np
 
 from bombay_env import Board, Game, Rules, bombay_v0, checks
 from bombay_env.envs.autoreset_games import AutoresetGames
-from bombay_env.jit import kernels
+from bombay_env.jit import cache, kernels
 from bombay_env.record import Record
 from bombay_env.registry import GROUP, format_spec
 from bombay_training.evaluation import arena
@@ -146,6 +146,4 @@ def compile_all(jobs: Sequence[Job], processes: int | None, progress: Callable[[
 
 def done_file(job: Job) -> Path:
     """The file that exists where a job was done with the present sources and settings."""
-    from bombay_env.jit import cache  # exists only for versions of Numba that it was tested with
-
     return cache.folder(cache.PACKAGES[-1]) / hashlib.sha256(f"{job.name} {job.arguments}".encode()).hexdigest()[:24]

@@ -1,4 +1,4 @@
-"""The fault of Numba that `bombay_env/jit/symbols.py` works around, as a script that needs nothing but NumPy and Numba."""
+"""The fault of Numba that `bombay_env/jit/cache.py` works around, as a script that needs nothing but NumPy and Numba."""
 
 import os
 import subprocess
@@ -34,7 +34,7 @@ if "second" in sys.argv:
 
 @pytest.mark.slow
 def test_numba_confuses_records_that_other_processes_compiled(tmp_path):
-    """Once this fails, `symbols.py` can go."""
+    """Once this fails, `cache.py` need not name record types."""
     script = tmp_path / "fault.py"
     script.write_text(SCRIPT)
 
