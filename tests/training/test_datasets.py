@@ -41,7 +41,7 @@ def play(n, seed, view, board=None):
 
 
 @pytest.mark.parametrize("view", VIEWS)
-@pytest.mark.parametrize(("n", "board"), [(2, None), (3, None), (4, None), (5, None), (2, largest_board())])
+@pytest.mark.parametrize(("n", "board"), [(2, None), (5, None), (2, largest_board())])
 def test_decisions_are_those_that_the_environment_shows(n, board, view):
     shown, paid, final, record = play(n, 10 + n, view, board)
     found = decisions(record, view)

@@ -49,8 +49,8 @@ def shown_lines(written):
 @pytest.mark.parametrize(
     ("arguments", "working"),
     [
-        (("simulate", "greedy", "--games", "30"), "games"),
-        (("audit", "greedy", "--states", "20", "--players", "2"), "auditing greedy"),
+        (("simulate", "greedy", "--games", "8"), "games"),
+        (("audit", "greedy", "--states", "6", "--players", "2"), "auditing greedy"),
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",
 )

@@ -76,26 +76,19 @@ def test_the_readme_shows_the_run_of_the_shipped_net_and_those_of_a_folder():
     assert len(figure.axes) == 1
 
 
-@pytest.mark.parametrize("settings", ['{"settings": {}}', "nonsense"])
-def test_a_run_without_evaluations_or_settings_is_drawn_without_par(settings, tmp_path):
-    folder = made(tmp_path / "run", matches=())
-    (folder / run_files.SETTINGS).write_text(settings, encoding="utf-8")
-    run = curve.read_run(folder)
-    assert run.par is None
-    curve.draw([run], tmp_path / "picture.png")
-    assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_a_run_of_one_update_which_takes_no_learning_time_is_drawn(tmp_path):
-    run = curve.read_run(made(tmp_path / "run", updates=1, matches=(1,), seconds=0.0))
-    curve.draw([run], tmp_path / "picture.png")
-    assert (tmp_path / "picture.png").exists()
-
-
-def test_names_with_dollars_are_drawn(tmp_path):
-    folder = made(tmp_path / "a$b^$", **{f"{run_files.AGAINST}net:path=$\\x$": 0.5})
-    figure = curve.figure_of([curve.read_run(folder)] * 2)
-    curve.draw([curve.read_run(folder)], tmp_path / "picture.png")
+def test_unusual_runs_are_drawn(tmp_path):
+    """One without evaluations and settings, one of a single update that takes no learning time, and one with names of TeX."""
+    bare, once = made(tmp_path / "a", matches=()), made(tmp_path / "b", updates=1, matches=(1,), seconds=0.0)
+    dollars = made(tmp_path / "c$b^$", **{f"{run_files.AGAINST}net:path=$\\x$": 0.5})
+    (bare / run_files.SETTINGS).write_text("nonsense", encoding="utf-8")
+    (once / run_files.SETTINGS).write_text('{"settings": {}}', encoding="utf-8")
+    for folder, par in ((bare, None), (once, None), (dollars, 0.375)):
+        run = curve.read_run(folder)
+        assert run.par == par
+        curve.draw([run], tmp_path / "picture.png")
+        assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
+        (tmp_path / "picture.png").unlink()
+    figure = curve.figure_of([curve.read_run(dollars)] * 2)
     assert any("net:path=" in text for text in legend(figure.axes[0]))
 
 

@@ -176,20 +176,6 @@ def test_a_reward_at_another_seats_move_goes_to_the_decision_before_it():
     assert whole_game.advantages[:, 0].tolist() == [-2.5, 2.5, 5, -5]
 
 
-def test_an_unfinished_game_is_valued_from_each_seats_own_view():
-    rollout = Rollout(
-        num_seats=np.array([3]),
-        seats=np.array([[0], [1], [2]]),
-        rewards=np.zeros((3, 1, MAX_SEATS), np.float32),
-        ends=np.zeros((3, 1), bool),
-        values=np.zeros((3, 1), np.float32),
-        views=np.zeros((1, MAX_SEATS, NUM_FEATURES), np.float32),
-    )
-    rollout.views[0, :3, 0] = [2, 4, 6]  # each has half of that as its value
-    buffer = filled(SeatRolloutBuffer, rollout, gamma=0.5, gae_lambda=0.9)
-    assert buffer.advantages[:, 0].tolist() == [0.5, 1.0, 1.5]
-
-
 def test_minibatches_keep_each_decision_together():
     rollout = random_rollout(np.random.default_rng(2), steps=6, num_seats=np.array([2, 5]), end_chance=0.1)
     buffer = filled(SeatRolloutBuffer, rollout, gamma=1.0, gae_lambda=0.95)

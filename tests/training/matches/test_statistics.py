@@ -25,6 +25,7 @@ from bombay_training.matches.statistics import (
     summary,
 )
 from bombay_training.matches.table import LostGame
+from bombay_training.rich_tables import new_table
 from helpers import matches
 from helpers.failing_agents import First, Raises
 from helpers.position import official
@@ -131,6 +132,15 @@ def test_a_narrow_table_never_cuts_names_and_shares(width, left_out, faults):
     assert f"0 / {faults}" in folded
     assert left_out in text
     assert ("no room for" in text) == bool(left_out)
+
+
+def test_a_table_of_any_columns_never_cuts_names_and_numbers():
+    row = ("flat-mc:rollouts=125", "20,000", "0.250 [0.240, 0.260]")
+    text = shown(new_table("by seat", ("agent", "games", "win share [95 %]"), [row]), 32)
+    lines = [line.strip("│").split("│") for line in text.splitlines() if line.startswith("│")]
+    assert ["".join(column).replace(" ", "") for column in zip(*lines, strict=True)] == [
+        cell.replace(" ", "") for cell in row
+    ]
 
 
 def test_faults_of_the_rest_are_shown_beside_the_agents_own():

@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import re
 
 import numpy as np
 import pytest
@@ -10,7 +9,6 @@ import pytest
 from bombay_agents import make
 from bombay_env import Game, Rules
 from bombay_env.render import svg
-from bombay_env.render.view import view
 from bombay_env.text import describe_actions
 from bombay_training.play import messages
 from bombay_training.play.account import SOURCES, account
@@ -52,7 +50,7 @@ def frozen(table):
     return table.states.tobytes(), table.version, list(table.log), list(table.history.actions), table.legal()
 
 
-@pytest.mark.parametrize("n", [2, 3, 4, 5])
+@pytest.mark.parametrize("n", [2, 5])
 def test_a_game_of_humans_and_agents_gives_a_record_that_verifies(n):
     table = session(None, *["random"] * (n - 1), seed=n)
     rng = np.random.default_rng(n)
@@ -351,13 +349,6 @@ def test_every_choice_tells_its_cost_and_its_effect():
     assert kinds >= {"move", "buy", "consolidate", "build"}
 
 
-def test_a_button_tells_price_and_place():
-    table = session(None, "random", seed=8)
-    (post,) = [choice for choice in messages.choices(table) if choice["action"] == "move:E1"]
-    colour = view(table.game, table.states).facts["posts"]["E1"]
-    assert re.fullmatch(rf"an? {colour} post \(.*\), for 1 action", post["effect"])
-
-
 def test_the_standing_is_the_result_if_the_game_ended_now():
     table = play(session(None, "greedy", "greedy", seed=3), np.random.default_rng(3), most=25)
     found = table.game.provisional_results(table.states)[0]
@@ -415,15 +406,21 @@ def test_the_human_is_called_you():
     assert ("you win with" in messages.of_session(table, None)["headline"]) == (wins == [False, True])
 
 
-def test_seats_tell_their_cities_and_palaces():
+def test_tolls_cities_and_palaces_are_told():
     table = session(None, "random")
     table.states["city_tokens"][0, 0, 1:3] = 1
     table.states["city_piles"][0, 1:3] -= 1
-    table.states["palace"][0, table.game.board.site_index("G3")] = 1
-    table.states["palaces_left"][0, 0] -= 1
+    table.states["palace"][0, table.game.board.site_index("G3")] = 2
+    table.states["palaces_left"][0, 1] -= 1
     mine, other = messages.of_session(table, None)["seats"]
-    assert (mine["Cities"], mine["palaces"]) == ("2 (Indore, Nagpur)", "1 of 5")
-    assert (other["Cities"], other["palaces"]) == ("0", "0 of 5")
+    assert (mine["Cities"], mine["palaces"]) == ("2 (Indore, Nagpur)", "0 of 5")
+    assert (other["Cities"], other["palaces"]) == ("0", "1 of 5")
+    move = next(choice for choice in messages.choices(table) if choice["action"] == "move:G3")
+    assert move["effect"] == "a palace of random, for 1 action; random takes 1 rupee of toll from the bank"
+    other_way = session("random", None)
+    other_way.states = table.states
+    other_way._play(table.game.action_index("move:G3"))
+    assert other_way.log[-1].effect == "you take 1 rupee of toll from the bank"
 
 
 @pytest.mark.parametrize(
@@ -434,21 +431,6 @@ def test_the_end_of_a_turn_tells_the_actions_that_are_lost(left, words):
     table = session(None, "random")
     table.states["actions_left"] = left
     assert {choice["action"]: choice["effect"] for choice in messages.choices(table)}[END_TURN] == words
-
-
-def test_tolls_are_told():
-    table = session(None, "random")
-    table.states["palace"][0, table.game.board.site_index("G3")] = 2
-    table.states["palaces_left"][0, 1] -= 1
-    move = next(choice for choice in messages.choices(table) if choice["action"] == "move:G3")
-    assert move["effect"] == "a palace of random, for 1 action; random takes 1 rupee of toll from the bank"
-
-
-def test_the_toll_that_you_take_is_told_to_you():
-    table = session("random", None)
-    table.states["palace"][0, table.game.board.site_index("G3")] = 2
-    table._play(table.game.action_index("move:G3"))
-    assert table.log[-1].effect == "you take 1 rupee of toll from the bank"
 
 
 @pytest.mark.parametrize(
@@ -494,7 +476,7 @@ def test_what_breaks_a_tie_is_told(clients, words, wins, monkeypatch):
     assert found["account"]["columns"][-1] == "Client tokens"
 
 
-@pytest.mark.parametrize("n", [2, 3, 4, 5])
+@pytest.mark.parametrize("n", [2, 5])
 def test_the_account_adds_up_to_every_rupee(n):
     for seed in range(2):
         table = session(None, *["greedy"] * (n - 1), seed=seed)

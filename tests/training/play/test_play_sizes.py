@@ -77,14 +77,15 @@ def violations(page):
 
 @pytest.mark.parametrize("kind", ["play", "over", "lobby", "watch", "board"])
 def test_a_page_fits_every_size_and_is_legible_and_accessible(kind, browser, tmp_path):
-    """What fits does not depend on the colours, nor these on the size: the accessibility of each is checked once."""
+    """What fits does not depend on the colours, nor these on the size: axe checks a phone and a desktop, of other colours."""
     with shown(kind, browser, tmp_path) as page:
         for number, size in enumerate(SIZES):
             scheme = SCHEMES[number % 2]
             resized(page, size, scheme)
             assert fits(page), size
             assert page.evaluate(SMALL_WORDS, SMALLEST) == [], size
-            assert violations(page) == [], (size, scheme)
+            if size in (SIZES[0], SIZES[3]):
+                assert violations(page) == [], (size, scheme)
 
 
 @pytest.mark.slow
@@ -107,7 +108,8 @@ def test_a_whole_game_is_played_in_every_way_at_every_size(press, size, scheme, 
 
 def test_nothing_jumps_after_a_click(browser, tmp_path):
     with shown("play", browser, tmp_path) as page:
-        names = ("#map", "#markets", "#legend", "#tools", "#headline", "#actions")
+        tools = (f"[data-key={key}]" for key in ("undo", "hint", "new", "record"))
+        names = ("#map", "#markets", "#legend", "#headline", "#actions", *tools)
         for size in SIZES:
             resized(page, size, "light")
             before = page.evaluate(PLACES, names)

@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import io
 import json
 import random
 import re
@@ -11,7 +10,6 @@ import tomllib
 import numba
 import numpy as np
 import pytest
-from rich.console import Console
 
 from bombay_env import Board, Game, Rules
 from bombay_env.actions import action_ranges
@@ -24,7 +22,6 @@ from bombay_training.matches.run import run
 from bombay_training.matches.table import LostGame, blank_rows
 from bombay_training.reports.balance import plan as plans
 from bombay_training.reports.balance.plan import Setting, Tier, parse_changes
-from bombay_training.rich_tables import new_table
 from helpers.command import in_this_process
 from helpers.failing_agents import First
 from helpers.matches import edited
@@ -129,7 +126,7 @@ def test_actions_left_at_the_end_of_a_turn_are_wasted_and_a_take_is_free():
     assert entries(accounts["uses"], USES) == {("build", 0): 1, ("take", 0): 1, ("end_turn", 0): 1}
 
 
-@pytest.mark.parametrize("n", [2, 3, 4, 5])
+@pytest.mark.parametrize("n", [2, 5])
 def test_accounts_follow_every_rupee_of_random_games_and_variants(n):
     """Every match checks the sums of its accounts; this test also compares each step with the players' rupees."""
     rng = random.Random(n)
@@ -356,17 +353,6 @@ def test_intervals_equal_scipys_at_bonferronis_level():
     assert reports.equality_test(two) == pytest.approx(stats.ttest_1samp(values[:, 0], 0).pvalue)
 
 
-def test_simultaneous_intervals_have_their_nominal_coverage():
-    rng, share = np.random.default_rng(8), np.array([0.27, 0.2, 0.19, 0.16, 0.18])
-    tables, games, hits, small = 600, 300, 0, 0
-    for _ in range(tables):
-        wins = np.eye(5)[rng.choice(5, size=games, p=share)]
-        hits += all(est.low <= true <= est.high for est, true in zip(reports.share_intervals(wins), share, strict=True))
-        small += reports.equality_test(wins - share) < 0.05
-    assert 0.93 * tables <= hits < tables
-    assert 0.02 * tables <= small <= 0.08 * tables
-
-
 @functools.cache
 def one_game(players):
     (match,) = run(plans.lineups([setting(official(players), "random", 1)]))
@@ -476,14 +462,6 @@ def test_an_agent_that_lost_more_than_a_percent_by_faults_has_no_verdict(faulty)
     pages.html(data)
 
 
-def test_a_study_of_an_agent_that_always_fails_says_so(balance):
-    faulty = "helpers.failing_agents:Raises"
-    done = balance("--tier", faulty, "--players", 2, "--games", 3, "--vary", "toll=2", "--processes", 1)
-    assert done.returncode == 0, done.stderr
-    assert f"{faulty} lost 6 games by faults" in done.stderr
-    assert done.stdout.count("no agent: no agent has a verdict, because of games lost by faults") == 2
-
-
 def test_too_few_or_equal_games_give_no_estimate():
     assert reports.equality_test(np.array([[1.0, -1.0]])) is None
     assert reports.equality_test(np.zeros((10, 3))) is None
@@ -529,17 +507,6 @@ def test_p_values_of_changes_agree_with_their_intervals(monkeypatch):
             assert any(not seat.low <= 0 <= seat.high for seat in found) == excluded
 
 
-def test_a_narrow_table_never_cuts_names_and_numbers():
-    columns = ("agent", "games", "seat", "win share [95 %]", "margin [95 %]", "final", "p, shares", "p, margins")
-    numbers = ("20,000", "0", "0.250 [0.240, 0.260]", "-1.23 [-1.24, -1.22]", "25.12", "< 0.0001", "0.1234")
-    row = ("flat-mc:rollouts=125", *numbers)
-    console = Console(file=io.StringIO(), width=80)
-    console.print(new_table("by seat", columns, [row]))
-    lines = [line.strip("│").split("│") for line in console.file.getvalue().splitlines() if line.startswith("│")]
-    folded = ["".join(cell.strip() for cell in column) for column in zip(*lines, strict=True)]
-    assert folded == [cell.replace(" ", "") if "[" in cell else cell for cell in row]
-
-
 # --- the command ---
 
 
@@ -568,32 +535,11 @@ def test_the_command_writes_the_same_report_for_any_number_of_processes(balance,
     assert [len(shown.rows) for shown in pages.tables(here)] == [1, 1, 1, 1, 1]
 
 
-PRINTS = """
-from bombay_agents.random import RandomAgent
-
-class Prints(RandomAgent):
-    def act(self, game, states, rng):
-        print("a word")
-        return super().act(game, states, rng)
-"""
-SMALL = ("--players", 2, "--games", 2, "--json")
-
-
-def test_what_agents_print_is_not_part_of_the_report(balance, tmp_path):
-    (tmp_path / "mine.py").write_text(PRINTS)
-    done = balance("--tier", "mine:Prints", "--processes", 1, *SMALL)
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["games"] == 2
-    assert "a word" in done.stderr
-
-
-def test_an_agent_that_ends_its_process_has_no_verdict_and_the_others_have_one(balance, monkeypatch):
+def test_a_study_of_an_agent_that_ends_its_process_says_so(balance, monkeypatch):
     monkeypatch.setattr(local, "ATTEMPTS", 1)  # each costs the start of a process
-    options = ("--players", 2, "--games", 1, "--processes", 1, "--json")
-    done = balance("--tier", "helpers.failing_agents:Dies", "--tier", "random", *options)
+    faulty = "helpers.failing_agents:Dies"
+    done = balance("--tier", faulty, "--players", 2, "--games", 1, "--vary", "toll=2", "--processes", 1)
     assert done.returncode == 0, done.stderr
-    data = json.loads(done.stdout)
-    assert [row["agent"] for row in data["excluded"]] == ["helpers.failing_agents:Dies"]
-    assert [row["agent"] for row in data["tables"]] == ["random"]
-    assert "agent 'helpers.failing_agents:Dies' in seat 0" in done.stderr.splitlines()[-1]
+    assert f"{faulty} lost 2 games by faults" in done.stderr
     assert "its process ended" in done.stderr.splitlines()[-1]
+    assert done.stdout.count("no agent: no agent has a verdict, because of games lost by faults") == 2

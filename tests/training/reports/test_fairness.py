@@ -86,11 +86,11 @@ def test_the_interval_decides_and_not_the_number_of_games():
 def test_the_games_needed_decide_with_the_power_they_promise():
     rng, shares = np.random.default_rng(3), np.array([0.29, 0.25, 0.23, 0.23])
     needed = report.games_needed(np.repeat(np.eye(4), (290, 250, 230, 230), axis=0), 0.05)
-    decided = [report.decide([wins(rng, needed, shares)])[0]["word"] == "biased" for _ in range(200)]
+    decided = [report.test_cell(wins(rng, needed, shares))["biased"] <= 0.05 for _ in range(200)]
     assert 0.85 <= np.mean(decided) <= 0.97  # .9, and a little more since the tests are one-sided at 5 % in all
     needed = report.games_needed(np.tile(np.eye(5), (1000, 1)), 0.05)  # all five seats must pass
-    passed = [report.test_cell(wins(rng, needed, [0.2] * 5))["nearly_fair"] <= 0.05 for _ in range(200)]
-    assert 0.85 <= np.mean(passed) <= 0.98
+    passed = [report.test_cell(wins(rng, needed, [0.2] * 5))["nearly_fair"] <= 0.05 for _ in range(80)]
+    assert 0.82 <= np.mean(passed) <= 0.98
 
 
 def test_many_cells_are_corrected():
@@ -105,21 +105,17 @@ def test_many_cells_are_corrected():
     assert report.decide([cell, *others])[0]["word"] != "fair"
 
 
-@pytest.mark.parametrize("cells", [100, SIMULATED])
-@pytest.mark.parametrize("n", [2, 3, 4, 5])
-def test_a_seat_at_the_margin_is_called_fair_at_most_as_often_as_promised(n, cells):
-    """At most 5 % with three standard errors of the simulation: 123 of 2,000."""
-    rng, most = np.random.default_rng(n), {100: 12, 2000: 123}[cells]
-    called = sum(report.test_cell(wins(rng, SHIPPED[n], at_margin(n, 0.04)))["fair"] <= 0.05 for _ in range(cells))
-    assert called <= most
-
-
-@pytest.mark.parametrize("cells", [40, SIMULATED])
-@pytest.mark.parametrize("n", [2, 3, 4, 5])
-def test_a_fair_cell_is_called_fair_at_the_shipped_games(n, cells):
-    rng = np.random.default_rng(10 + n)
-    called = sum(report.test_cell(wins(rng, SHIPPED[n], [1 / n] * n))["fair"] <= 0.05 for _ in range(cells))
-    assert called >= 0.9 * cells - (2 if cells < 100 else 0)
+@pytest.mark.parametrize(
+    ("n", "cells"), [(2, 100), (5, 50), *(pytest.param(n, 2000, marks=pytest.mark.slow) for n in SHIPPED)]
+)
+def test_a_fair_cell_is_called_fair_at_the_shipped_games_and_one_at_the_margin_seldom(n, cells):
+    """Of those at the margin at most 5 %, with three standard errors of the simulation: 123 of 2,000."""
+    rng, called = np.random.default_rng(n), []
+    for shares in (at_margin(n, 0.04), [1 / n] * n):
+        found = [report.test_cell(wins(rng, SHIPPED[n], shares))["fair"] <= 0.05 for _ in range(cells)]
+        called.append(sum(found))
+    assert called[0] <= {50: 7, 100: 12, 2000: 123}[cells]
+    assert called[1] >= 0.9 * cells - (2 if cells <= 100 else 0)
 
 
 @pytest.mark.parametrize("studies", [20, SIMULATED])

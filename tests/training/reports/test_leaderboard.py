@@ -294,5 +294,7 @@ def test_the_commands_write_a_page_and_a_card(store, tmp_path, monkeypatch, capf
     assert (done.returncode, "must end with .md" in done.stderr) == (2, True)
     done = bombay("card", "seller", "random-turn", *options, "--best-response", 1)
     assert (done.returncode, "--best-response is for a single agent" in done.stderr) == (2, True)
+    done = bombay("card", "random-turn", *options, "--json")
+    assert json.loads(done.stdout)["command"] == "card"
     done = bombay("card", "greedy", *options)
     assert (done.returncode, "greedy is an anchor" in done.stderr) == (2, True)
