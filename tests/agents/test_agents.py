@@ -27,7 +27,7 @@ from bombay_env.state import check_invariants
 from bombay_training.evaluation.arena import one_vs_rest, run_blocks
 from bombay_training.matches.statistics import final_with_interval, share_with_interval
 from bombay_training.warm_up import least_work
-from helpers.position import official, play, position, variant
+from helpers.position import official, position, variant
 from helpers.refusal import refusal
 from helpers.variants import random_game
 
@@ -160,37 +160,12 @@ def test_random_takes_each_legal_action_equally_often():
 PLAIN = variant(4, majority=(0, 0, 0, 0), fame=(0,))  # only rupees in hand count
 
 
-def test_greedy_sells_where_a_bale_brings_most():
-    assert chosen(GreedyAgent(), official(2), position(at="Bombay", basket=["blue"])) == "sell:blue"
-
-
-def test_greedy_carries_a_bale_to_a_city_and_sells_it():
-    #  E3 ── G7 or H1 ── Bombay, where blue is on top
-    states, names = position(PLAIN, at="E3", basket=["blue", "blue"]), []
-    while not names or not names[-1].startswith("sell"):
-        names.append(chosen(GreedyAgent(), PLAIN, states))
-        states = play(PLAIN, states, names[-1])
-    assert names[1:] == ["move:Bombay", "sell:blue"]
-
-
-def test_greedy_walks_to_an_open_post_and_buys():
-    #  A ── E1, E3, E4; only yellow, on E1 and F1, can be bought
-    states = position(PLAIN, at="A", markets=({"yellow": 3}, {}, {}))
-    assert chosen(GreedyAgent(), PLAIN, states) == "move:E1"
-    assert chosen(GreedyAgent(), PLAIN, play(PLAIN, states, "move:E1")) == "buy"
-
-
 def test_greedy_does_not_buy_what_it_cannot_spend_in_time():
     #  E3 ── G7 ── Bombay: after a purchase two actions are left, to build on G7 or to stand in Bombay
     end = {"at": "E3", "set": PLAIN.rules.sets - 1, "turn": PLAIN.rules.turns_per_set - 1}
     assert chosen(GreedyAgent(), official(4), position(official(4), **end)) == "buy"
     assert chosen(GreedyAgent(), PLAIN, position(PLAIN, **end)) == "consolidate"
     assert chosen(GreedyAgent(), PLAIN, position(PLAIN, actions_left=2, **end)) == "end_turn"
-
-
-def test_greedy_consolidates_for_a_bale_when_it_is_poor():
-    game = official(4)
-    assert chosen(GreedyAgent(), game, position(game, at="E3", rupees=[0])) == "consolidate"
 
 
 @pytest.mark.parametrize("epsilon", ["1.5", "-0.1", "nan"])
@@ -318,10 +293,11 @@ def test_options_take_the_types_of_the_signature():
 
 
 @pytest.mark.usefixtures("installed")
-def test_your_own_agents_are_named_by_module_and_object():
+def test_specs_nest_in_brackets_and_name_your_own_agents_by_module_and_object():
     assert make("test_agents:Inner:depth=4").depth == 4
     assert make("test_agents:MADE") is MADE
-    assert make("outer:path=x,value=[test_agents:Inner:depth=6]").given[4].depth == 6
+    path, *_, value, _, _ = make("outer:value=[outer:path=x,value=[test_agents:Inner:depth=5]],path=y").given
+    assert (path, value.given[0], value.given[4].depth) == ("y", "x", 5)
 
 
 def test_an_evaluator_of_your_own_is_taken_where_an_option_takes_evaluators_only():
@@ -333,15 +309,6 @@ def test_an_evaluator_of_your_own_is_taken_where_an_option_takes_evaluators_only
         assert make(agent.name).act(official(2), official(2).new_states([1]), np.random.default_rng(0)).shape == (1,)
     assert make("search:value=[test_agents:EVALUATOR]").value is EVALUATOR
     assert make("search:value=[test_agents:Even:worth=0.5]").name == "search:value=[test_agents:Even]"
-
-
-@pytest.mark.usefixtures("installed")
-def test_specs_nest_in_brackets():
-    outer = make("outer:value=[outer:path=x,value=[inner:depth=5]],path=y")
-    path, *_, value, _, _ = outer.given
-    assert path == "y"
-    assert value.given[0] == "x"
-    assert value.given[4].depth == 5
 
 
 @pytest.mark.parametrize(
@@ -356,6 +323,17 @@ def test_specs_nest_in_brackets():
 )
 def test_a_spec_is_formatted_from_options(options, text):
     assert format_spec("outer", **options) == text
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [("a]b[c", "a text in a spec"), (" a", "a text in a spec"), ("x" * 10_000, "is too long"), ("[]" * 30, "is too")],
+)
+def test_a_text_that_no_spec_can_hold_is_refused(path, words):
+    agent = Inner()
+    agent.name = path
+    for value in (path, Path(path), agent):
+        refusal(lambda value=value: format_spec("outer", path=value), words)
 
 
 TEXTS = st.text(st.sampled_from("a/=:,[] \n\xa0é")) | st.text()
@@ -382,23 +360,6 @@ def test_a_formatted_spec_makes_what_it_was_made_of_or_is_refused(name, values):
         assert make(made.name).given == made.given
 
 
-@pytest.mark.parametrize("path", ["a[b", "a]b", "a]b[c", "a,b]", " a", "a ", "[a", "x" * 10_000, "[]" * 30])
-def test_a_text_that_no_spec_can_hold_is_refused(path):
-    agent = Inner()
-    agent.name = path
-    for value in (path, Path(path), agent):
-        refusal(
-            lambda value=value: format_spec("outer", path=value),
-            "a text in a spec" if len(path) < 10 else "is too long",
-        )
-
-
-@pytest.mark.usefixtures("installed")
-@pytest.mark.parametrize("path", ["Runs/A.safetensors", "a,b", "[a]", "[a][b]", "a/[1]/b", "a:b=c", "a\nb", ""])
-def test_most_texts_are_written_so_that_they_are_read_again(path):
-    assert make(format_spec("outer", path=path)).given[0] == path
-
-
 @pytest.mark.usefixtures("installed")
 def test_annotations_for_type_checkers_alone_do_no_harm():
     made = make("helpers.lazy_annotations:Lazy:count=4,factor=0.25,word=y,most=7")
@@ -412,12 +373,10 @@ def test_annotations_for_type_checkers_alone_do_no_harm():
         ("", "an agent spec is name"),
         (["inner"] * 99, "an agent spec is name"),
         ("nobody", "no agent is named 'nobody'; there are gone, inner, none, outer"),
-        ("x" * 9_999, "no agent is named 'xxx"),
         (
             "outre:path=x",
             r"no agent is named 'outre'; did you mean 'outer'\? There are gone, inner, none, outer; your own",
         ),
-        ("Outer:path=x,value=[INNR:depth=5]", "no agent is named 'Outer'; did you mean 'outer'"),
         ("outer:path=x,value=[INNR:depth=5]", "no agent is named 'INNR'; did you mean 'inner'"),
         ("x" * 300_000, "is too long; at most 10000 characters"),
         ("net:path=n\udcc3.safetensors", "is not text"),
@@ -426,22 +385,15 @@ def test_annotations_for_type_checkers_alone_do_no_harm():
         ("inner:depth", "'depth' is not of the form key=value"),
         ("inner:depth=1,depth=2", "gives 'depth' twice"),
         ("inner:deep=1", "agent 'inner' has no option 'deep'; its options are depth"),
-        ("none:deep=1", "agent 'none' has no option 'deep'; it has none"),
         ("outer", "agent 'outer' needs the option 'path'"),
         ("inner:depth=1.5", "option 'depth' of agent 'inner' is '1.5'; it takes a whole number"),
-        ("inner:depth=" + "9" * 9_000, "it takes a whole number"),
         ("inner:depth=[inner]", r"takes a whole number, not the agent \[inner\]"),
         ("outer:path=x,sample=maybe", "'maybe'; it takes true or false"),
         ("outer:path=x,ms=fast", "'fast'; it takes a number"),
         ("outer:path=x,value=inner", r"'inner'; it takes an agent in brackets, as \[planner-v1\]"),
-        ("outer:path=x,value=[inner:depth=x]", "option 'depth' of agent 'inner' is 'x'"),
         ("outer:path=x,value=[test_agents:Even]", "which is not an agent"),
         ("none", "is not an agent"),
-        (
-            "test_agents:Even",
-            "makes a Even, which is not an agent: it lacks `act`; an evaluator plays as search",
-        ),
-        ("test_agents:EVALUATOR", "of type Even, is not an agent: it lacks `act`"),
+        ("test_agents:Even", "makes a Even, which is not an agent: it lacks `act`; an evaluator plays as search"),
         ("test_agents:MADE:depth=1", "'test_agents:MADE' is an object, not a factory"),
         ("test_agents:Nobody", "agent 'test_agents:Nobody' does not exist"),
         ("no_such_module:Agent", "agent 'no_such_module:Agent' cannot be imported: ModuleNotFoundError"),

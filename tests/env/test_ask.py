@@ -170,27 +170,17 @@ def test_only_the_agents_own_code_runs_inside_the_timer_and_errors_of_the_timer_
     events = []
 
     @contextmanager
-    def timer():
+    def timer(error=None):
         events.append("start")
-        try:
-            yield
-        finally:
-            events.append("end")
-
-    def answer(first):
-        events.append("act")
-        return first
-
-    asked(Answers(answer), during=timer())
-    assert events == ["start", "act", "end"]
-
-    @contextmanager
-    def broken():
-        raise BrokenPipeError
         yield
+        events.append("end")
+        if error:
+            raise error
 
+    asked(Answers(lambda first: events.append("act") or first), during=timer())
+    assert events == ["start", "act", "end"]
     with pytest.raises(BrokenPipeError):
-        asked(Answers(), during=broken())
+        asked(Answers(), during=timer(BrokenPipeError()))
 
 
 class Nameless:

@@ -132,6 +132,10 @@ def lowest_legal(state, tables, moves, others, random):
     return tables.num_sites + batch.place_of_bit(others, 0)
 
 
+def reads_an_unknown_field(state, tables, moves, others, random):
+    return state.nofield
+
+
 @each_count
 def test_a_deal_leaves_nothing_of_the_game_before(n):
     game, seeds = Game(Rules(n)), np.arange(4, dtype=np.uint64)
@@ -157,40 +161,34 @@ def test_a_policy_given_plays_the_rollout():
 
 
 def test_a_rollout_by_a_policy_in_pieces_is_one_rollout_also_of_every_other_state():
-    game, policy = Game(Rules(2, sets=1)), batch.uniform
+    game = Game(Rules(2, sets=1))
     states = game.new_states([1, 1, 2, 2])
     expected = states[::2].copy()
-    game.rollout(expected, [3, 4], 9, policy=policy)
-    game.rollout(states[::2], [3, 4], 4, policy=policy)
-    game.rollout(states[::2], [3, 4], 5, policy=policy, index=4)
+    game.rollout(expected, [3, 4], 9, policy=batch.uniform)
+    for decisions, index in ((4, 0), (5, 4)):
+        game.rollout(states[::2], [3, 4], decisions, policy=batch.uniform, index=index)
     assert states[::2].tobytes() == expected.tobytes()
     assert states[1::2].tobytes() == game.new_states([1, 2]).tobytes()
 
 
-@pytest.mark.parametrize("policy", ["random", abs], ids=["name", "function"])
-def test_what_is_no_compiled_policy_is_refused(policy):
-    if QUICK and callable(policy):
-        pytest.skip("without the compiler any function will do")
+@pytest.mark.parametrize(
+    ("policy", "words"),
+    [
+        ("random", ("policy must be a function compiled with numba.njit",)),
+        pytest.param(abs, ("policy must be a function compiled with numba.njit",), marks=needs_jit),
+        pytest.param(numba.njit(lambda state: 0), ("policy cannot be compiled as policy",), marks=needs_jit),
+        pytest.param(
+            numba.njit(reads_an_unknown_field), ("policy cannot be compiled as policy", "nofield"), marks=needs_jit
+        ),
+    ],
+    ids=["name", "function", "parameters", "field"],
+)
+def test_what_is_no_compiled_policy_is_refused_with_the_cause(policy, words):
     game = game_for(2)
     states = game.new_states([1])
     before = states.tobytes()
-    refusal(lambda: game.rollout(states, [1], policy=policy), "policy must be a function compiled with numba.njit")
+    refusal(lambda: game.rollout(states, [1], policy=policy), *words)
     assert states.tobytes() == before
-
-
-def reads_an_unknown_field(state, tables, moves, others, random):
-    return state.nofield
-
-
-@needs_jit
-@pytest.mark.parametrize(
-    ("policy", "cause"), [(lambda state: 0, ""), (reads_an_unknown_field, "nofield")], ids=["parameters", "field"]
-)
-def test_a_policy_that_cannot_be_compiled_is_refused_with_the_cause(policy, cause):
-    game = game_for(2)
-    states = game.new_states([1])
-    compiled = numba.njit(policy)
-    refusal(lambda: game.rollout(states, [1], policy=compiled), "policy cannot be compiled as policy", cause)
 
 
 # --- masks as words ---
@@ -314,16 +312,14 @@ def test_a_reset_without_a_seed_deals_the_next_games():
     assert lane_seeds(2**64 - 1, 3).tolist() == [2**64 - 1, 0, 1]
 
 
-@pytest.mark.parametrize("seed", [None, 5], ids=["next games", "seed"])
-def test_no_game_has_just_ended_after_a_reset(seed):
+def test_no_game_has_just_ended_after_a_reset():
     game = Game(Rules(2, sets=1, turns_per_set=1))
     lanes = AutoresetGames(game, 3)
-    end_turn = [game.action_index("end_turn")] * 3
-    lanes.step(end_turn)
-    lanes.step(end_turn)
-    assert lanes.ended.all()
-    lanes.reset(seed)
-    assert not lanes.ended.any()
+    for seed in (None, 5):
+        while not lanes.ended.all():
+            lanes.step([game.action_index("end_turn")] * 3)
+        lanes.reset(seed)
+        assert not lanes.ended.any()
 
 
 def test_one_illegal_action_among_many_changes_nothing():
@@ -356,10 +352,7 @@ def test_one_illegal_action_among_many_changes_nothing():
         (lambda lanes: lanes.game.rollout(lanes.states, [1]), "keys has 1 entries for 2 states"),
         (lambda lanes: lanes.game.rollout(lanes.states, [1, 2], max_decisions=-1), "max_decisions is -1"),
         # Without the check the first would fail in the compiler, and the second after the games were played.
-        (
-            lambda lanes: lanes.game.rollout(read_only(lanes.states), [1, 2]),
-            "states are read-only but would be changed",
-        ),
+        (lambda lanes: lanes.game.rollout(read_only(lanes.states), [1, 2]), "states are read-only but would be"),
         (lambda lanes: lanes.game.rollout(read_only(lanes.states)[::-1], [1, 2]), "states are read-only but would be"),
         (lambda lanes: lanes.game.sample_actions(lanes.states, [1, 2, 3]), "keys has 3 entries for 2 states"),
         (lambda lanes: lanes.game.sample_actions(lanes.states, [1, 2], out=np.zeros(2, np.int32)), "int64"),

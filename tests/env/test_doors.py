@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from bombay_agents.external.agent import ExecAgent
+from bombay_agents.nets.value import features
 from bombay_agents.search.agent import ValuedTurn
 from bombay_env import Board, Game, Rules
 from bombay_env.agent import LaneGenerator
@@ -120,15 +121,10 @@ def on_page():
 
 
 def as_victim():
-    trainer = optimizer.Trainer(*sizes_of_nets(), HIDDEN, SECOND, seed=1)
+    first, count = features.first_rows(GAME.board.num_sites), features.num_rows(GAME.board.num_sites)
+    trainer = optimizer.Trainer(first, count, HIDDEN, SECOND, seed=1)
     games = ResponsePlay([GAME], 3, HIDDEN, SECOND, FrozenOpponent(SPY))
     games.play(trainer.net, SEED, 0, PlayOptions(np.float32(2), 0.0, np.float32(0.5)))
-
-
-def sizes_of_nets():
-    from bombay_agents.nets.value import features
-
-    return features.first_rows(GAME.board.num_sites), features.num_rows(GAME.board.num_sites)
 
 
 def in_quick_matches(monkeypatch):

@@ -18,24 +18,22 @@ from helpers.variants import random_game
 
 def test_the_whole_interface_in_one_game():
     game = Game(Rules.official(num_players=4), Board.load())
+    assert game == Game()
     states = game.new_states([7, 8])
     mask = game.legal_actions(states)
     game.step(states, mask.argmax(axis=1))
-    obs = game.observe(states)
-    assert (mask.shape, mask.dtype) == ((2, game.num_actions), np.bool_)
-    assert (obs.shape, obs.dtype) == ((2, game.num_features), np.float32)
-    assert (game.current_player(states).shape, game.current_player(states).dtype) == ((2,), np.int8)
-    assert (game.is_terminal(states).shape, game.is_terminal(states).dtype) == ((2,), np.bool_)
+    for found, shape, dtype in (
+        (mask, (2, game.num_actions), np.bool_),
+        (game.observe(states), (2, game.num_features), np.float32),
+        (game.current_player(states), (2,), np.int8),
+        (game.is_terminal(states), (2,), np.bool_),
+        (game.scrub(states, [1, 2]), (2,), game.state_dtype),
+    ):
+        assert (found.shape, found.dtype) == (shape, dtype)
     assert game.results(states).dtype.names == RESULT
     assert all(game.results(states)[name].shape == (2, 4) for name in RESULT)
-    assert (game.scrub(states, [1, 2]).shape, game.scrub(states, [1, 2]).dtype) == ((2,), game.state_dtype)
-    assert game.rules == Rules.official(4)
-    assert game.board == Board.load()
+    assert (game.rules, game.board) == (Rules.official(4), Board.load())
     assert game.feature_layout.num_features == game.num_features
-
-
-def test_a_game_without_arguments_is_the_official_one_for_four():
-    assert Game() == Game(Rules.official(4), Board.load())
 
 
 @pytest.mark.parametrize(
@@ -56,36 +54,25 @@ def test_actions_are_numbered_as_in_rules_7():
     assert GAME.action_name(np.int8(3)) == names[3]
 
 
-@pytest.mark.parametrize("number", [-1, GAME.num_actions, 2**70, 1.0, "buy"])
-def test_a_wrong_action_number_has_no_name(number):
-    refusal(lambda: GAME.action_name(number), "action")
-
-
-@pytest.mark.parametrize("name", ["", "sell", "sell:green", "BUY", " buy", 3, ["buy"]])
-def test_a_wrong_action_name_has_no_number(name):
-    refusal(lambda: GAME.action_index(name), "action")
+def test_a_wrong_action_number_has_no_name_and_a_wrong_name_no_number():
+    for number in (-1, GAME.num_actions, 2**70, 1.0, "buy"):
+        refusal(lambda number=number: GAME.action_name(number), "action")
+    for name in ("", "sell", "sell:green", "BUY", " buy", 3, ["buy"]):
+        refusal(lambda name=name: GAME.action_index(name), "action")
 
 
 # --- seeds ---
 
 
-@pytest.mark.parametrize(
-    "seeds",
-    [tuple(ENDS), np.array([ENDS, ENDS], np.uint64).T[:, 0], [np.uint64(seed) for seed in ENDS]],
-    ids=["tuple", "strided", "scalars"],
-)
-def test_seeds_may_be_any_64_bits_in_a_list_or_an_array(seeds):
-    states = GAME.new_states(seeds)
-    assert isinstance(states, np.recarray)
-    assert (states.shape, states.dtype) == ((len(ENDS),), GAME.state_dtype)
-    assert states["seed"].tolist() == ENDS
-    assert states.seed.tolist() == ENDS
-    assert len({state.tobytes()[8:] for state in states}) == len(ENDS)
-
-
-@pytest.mark.parametrize("dtype", [np.int8, np.int64, ">i4"])
-def test_seeds_of_any_integer_type_are_the_same_seeds(dtype):
-    assert GAME.new_states(np.arange(5, dtype=dtype)).tobytes() == GAME.new_states(range(5)).tobytes()
+def test_seeds_may_be_any_64_bits_in_a_list_or_an_array():
+    for seeds in (tuple(ENDS), np.array([ENDS, ENDS], np.uint64).T[:, 0], [np.uint64(seed) for seed in ENDS]):
+        states = GAME.new_states(seeds)
+        assert isinstance(states, np.recarray)
+        assert (states.shape, states.dtype) == ((len(ENDS),), GAME.state_dtype)
+        assert states["seed"].tolist() == states.seed.tolist() == ENDS
+        assert len({state.tobytes()[8:] for state in states}) == len(ENDS)
+    for dtype in (np.int8, np.int64, ">i4"):
+        assert GAME.new_states(np.arange(5, dtype=dtype)).tobytes() == GAME.new_states(range(5)).tobytes()
 
 
 @pytest.mark.parametrize(

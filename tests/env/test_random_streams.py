@@ -201,10 +201,8 @@ def test_every_decision_of_every_game_of_a_match_has_its_own_randomness(seating)
         spy, (seed, redraw, chunk) = Heard(), how
         lineup = Lineup(game, (spy,) * 4, 3, seed, seating, redraw=redraw, chunk_games=chunk)
         run([lineup])
-        parts[how] = [
-            *spy.own(lineup.num_games),
-            *([] if redraw else np.unique(lineup.rows(np.arange(lineup.num_games))["deal"]).tolist()),
-        ]
+        deals = [] if redraw else np.unique(lineup.rows(np.arange(lineup.num_games))["deal"]).tolist()
+        parts[how] = spy.own(lineup.num_games) + deals
         assert len(spy.keys) >= 4 * lineup.num_games
     assert sorted(parts.pop((5, (), 1))) == sorted(parts[5, (), None])
     assert_disjoint(parts.values())
@@ -261,14 +259,11 @@ TINY_GAME = Game(Rules(2, **SHORT))
 
 
 def heard(door, agents):
-    """What agents heard behind a door, by role."""
+    """What agents heard behind a door, by role; agents meet in a game, so its number is of no agent."""
     for agent in agents:
         for role in ("draws", "seeds", "keys", "games"):
             if words := getattr(agent, role):
-                yield (
-                    f"{door}: {role}" + ("" if role == "games" else f" of {agent.name}"),
-                    words,
-                )  # agents meet in a game
+                yield f"{door}: {role}" + ("" if role == "games" else f" of {agent.name}"), words
 
 
 def in_a_match(door, redraw):

@@ -66,7 +66,6 @@ WRONG_GAMES = {
     "first restock too small": (events("restock:1,2,3,2"), ("event 0", "9 bales")),
     "first restock too large": (events("restock:4,0,2,3"), ("event 0", "[3, 4, 5, 5]")),
     "restock of three": (events("restock:3,3,3"), ("event 0", "4 whole numbers")),
-    "restock empty": (events("restock:"), ("event 0", "4 whole numbers")),
     "restock negative": (events("restock:-1,3,4,3"), ("event 0", "4 whole numbers")),
     "restock superscript": (events("restock:¹,2,3,3"), ("event 0", "4 whole numbers")),
     "restock huge": (events("restock:" + "9" * 5000 + ",2,3,3"), ("event 0", "4 whole numbers")),
@@ -75,16 +74,13 @@ WRONG_GAMES = {
     "restock missing at the end": (events(*BASE["events"][:4]), ("event 3", "restock must follow")),
     "restock of a bale in a basket": (changed("events", 4, to="restock:3,2,2,2"), ("event 4", "[2, 4, 5, 5]")),
     "wrong seat": (changed("events", 1, to="1 move:E1"), ("event 1", "seat 0's turn")),
-    "no seat": (changed("events", 1, to="move:E1"), ("event 1", "seat 0's turn")),
     "seat with zeros": (changed("events", 1, to="00 move:E1"), ("event 1", "seat 0's turn")),
     "seat alone": (changed("events", 1, to="0"), ("event 1", "no action")),
     "two blanks": (changed("events", 1, to="0  move:E1"), ("event 1", "no action")),
     "unknown action": (changed("events", 1, to="0 dance"), ("event 1", "no action", "dance")),
-    "upper case": (changed("events", 2, to="0 BUY"), ("event 2", "no action")),
     "line break": (changed("events", 2, to="0 buy\n"), ("event 2", "no action")),
     "illegal move": (changed("events", 1, to="0 move:F1"), ("event 1", "illegal", "move:E1")),
     "illegal action that would end the set": (changed("events", 3, to="1 buy"), ("event 3", "illegal")),
-    "illegal in the last turn": (changed("events", 6, to="0 take:blue"), ("event 6", "illegal")),
     "event after the end": (BASE | {"events": [*BASE["events"], "1 end_turn"]}, ("event 7", "over")),
     "restock after the end": (
         BASE | {"events": [*BASE["events"], "restock:1,2,3,3"]},
@@ -98,13 +94,7 @@ WRONG_GAMES = {
         changed("setup", "demand", "Bombay", to=["purple", "orange", "yellow"]),
         ("setup", "demand", "arrangement"),
     ),
-    "setup with an unknown city": (changed("setup", "demand", "Delhi", to=["blue"] * 3), ("setup", "demand", "Delhi")),
-    "setup with a post off its site": (changed("setup", "posts", "G1", to="blue"), ("setup", "posts", "G1")),
     "setup with an outer post": (changed("setup", "posts", "F1", to="blue"), ("setup", "posts", "F1")),
-    "setup with a colour twice": (changed("setup", "posts", "E1", to="blue"), ("setup", "posts", "blue")),
-    "setup without a post": (less("setup", "posts", "E1"), ("setup", "posts", "E1")),
-    "setup with three of a kind": (changed("setup", "palace_tokens", "G1", to="bale"), ("setup", "palace_tokens")),
-    "setup with an unknown kind": (changed("setup", "palace_tokens", "G1", to="camel"), ("setup", "palace_tokens")),
 }
 
 

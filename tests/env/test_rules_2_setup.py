@@ -115,18 +115,12 @@ def test_each_city_gets_one_of_the_four_columns(n):
 # --- 3. Trading posts ---
 
 
-@pytest.mark.parametrize("n", [4, 5])
-def test_with_four_or_five_players_e_and_f_have_two_posts_of_each_colour(n):
+@each_count
+def test_e_and_with_four_or_five_players_f_have_posts_of_all_colours(n):
+    """With F, two posts of each colour in all."""
     for deal in deals(official(n)):
-        assert set(deal["posts"]) == {*E_SITES, *F_SITES}
-        assert Counter(deal["posts"].values()) == dict.fromkeys(COLOURS, 2)
-
-
-@pytest.mark.parametrize("n", [2, 3])
-def test_with_two_or_three_players_only_e_has_posts_one_of_each_colour(n):
-    for deal in deals(official(n)):
-        assert set(deal["posts"]) == set(E_SITES)
-        assert Counter(deal["posts"].values()) == dict.fromkeys(COLOURS, 1)
+        assert set(deal["posts"]) == {*E_SITES, *(F_SITES if n >= 4 else ())}
+        assert Counter(deal["posts"].values()) == dict.fromkeys(COLOURS, 2 if n >= 4 else 1)
 
 
 # --- 4. Palace tokens ---

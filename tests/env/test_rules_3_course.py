@@ -90,12 +90,6 @@ def test_a_set_starts_with_a_restock_of_nine_bales(n):
     assert restocks == game.rules.sets
 
 
-def test_a_restock_takes_no_action():
-    after = facts(GAME, play(GAME, last_turn(set=0, markets=[{}, {}, {}]), "end_turn"))
-    assert sum(map(sum, after["markets"])) == 9
-    assert (after["set"], after["turn"], after["current_player"], after["actions_left"]) == (1, 0, 1, 3)
-
-
 @pytest.mark.parametrize(
     ("loads", "left"),
     [
@@ -237,18 +231,16 @@ def test_a_colour_keeps_its_market_until_the_end_of_the_set():
 # --- Closed posts ---
 
 
-def test_a_post_is_closed_after_a_restock_without_its_colour():
-    before = last_turn(GAME, set=0, elephants={0: "E1", 1: "E1"}, rupees=[9, 9])
-    after = play(GAME, before, "end_turn", restock=(0, 4, 5, 0))
-    assert facts(GAME, after)["open_posts"] == ["E2", "E3"]
-    assert "buy" not in legal(GAME, after)
-
-
-@pytest.mark.parametrize("n", [4, 5])
-def test_both_posts_of_a_colour_are_closed_together(n):
+@each_count
+def test_posts_are_open_after_a_restock_with_their_colour_only(n):
+    """With four or five players both posts of a colour."""
     game = official(n)
-    after = facts(game, play(game, last_turn(game, set=0), "end_turn", restock=(0, 4, 5, 0)))
-    assert after["open_posts"] == ["E2", "E3", "F2", "F3"]
+    before = last_turn(game, set=0, markets=[{"blue": 1}, {}, {}], elephants={0: "E1", 1: "E1"}, rupees=[9] * n)
+    letters = "EF" if n >= 4 else "E"
+    for draw, colours in ((DRAW, "1234"), ((0, 4, 5, 0), "23")):
+        after = play(game, before, "end_turn", restock=draw)
+        assert facts(game, after)["open_posts"] == [letter + colour for letter in letters for colour in colours]
+        assert ("buy" in legal(game, after)) == (draw == DRAW)
 
 
 def test_a_post_is_closed_by_the_purchase_of_the_last_bale_of_its_colour():
@@ -295,13 +287,6 @@ def test_bales_left_return_to_the_bag_after_the_last_set_too():
     after = facts(GAME, play(GAME, last_turn(GAME, baskets={0: ["blue"]}), "end_turn"))
     assert after["markets"] == [EMPTY, EMPTY, EMPTY]
     assert after["bag"] == [3, 4, 4, 5]
-
-
-def test_posts_reopen_at_the_next_restock():
-    before = last_turn(GAME, set=0, markets=[{"blue": 1}, {}, {}])
-    assert facts(GAME, before)["open_posts"] == ["E3"]
-    after = play(GAME, before, "end_turn", restock=DRAW)
-    assert facts(GAME, after)["open_posts"] == ["E1", "E2", "E3", "E4"]
 
 
 @each_count

@@ -57,12 +57,6 @@ def test_building_may_be_repeated():
     assert facts(GAME, after)["palaces"] == {"F1": 0, "G1": 0}
 
 
-def test_unused_actions_are_lost():
-    after = play(GAME, GAME.new_states([1]), "move:E1", "end_turn")
-    assert mover(after) == (1, 3)
-    assert mover(play(GAME, after, "end_turn")) == (0, 3)
-
-
 def test_in_a_new_game_moves_consolidate_and_end_turn_are_legal():
     moves = {"move:E1", "move:E3", "move:E4", "move:G3", "move:H1"}
     assert legal(GAME, position()) == moves | {"consolidate", "end_turn"}
@@ -107,9 +101,7 @@ def test_every_other_site_costs_one_action_to_enter_from_any_site(site):
 @each_count
 def test_several_elephants_may_share_a_site(n):
     game = official(n)
-    states = game.new_states([1])
-    for _ in range(n):
-        states = play(game, states, "move:H1", "end_turn")
+    states = play(game, game.new_states([1]), *["move:H1", "end_turn"] * n)
     assert facts(game, states)["position"] == ["H1"] * n
     assert "move:E1" in legal(game, states)
 
@@ -307,13 +299,11 @@ def test_a_palace_can_be_built_on_a_site_without_a_building(n):
 
 @each_count
 def test_no_palace_on_a_post_or_in_a_city(n):
+    """Nor on a closed post."""
     game = official(n)
     for site in (*E_SITES, *CITIES, *(F_SITES if n >= 4 else ())):
-        assert refused(game, position(game, at=site, basket=["blue"]), "build:blue")
-
-
-def test_no_palace_on_a_closed_post():
-    assert refused(GAME, position(at="E1", basket=["blue"], markets=[{}, {}, {}]), "build:blue")
+        for more in ({}, {"markets": [{}, {}, {}]}):
+            assert refused(game, position(game, at=site, basket=["blue"], **more), "build:blue")
 
 
 @pytest.mark.parametrize("owner", [0, 1])

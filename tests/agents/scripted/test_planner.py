@@ -14,7 +14,7 @@ from bombay_agents.scripted.planner import PlannerAgent
 from bombay_agents.scripted.planner_weights import WEIGHTS_V1
 from bombay_env import Game, Rules, engine
 from helpers.nets import outcomes_of
-from helpers.position import last_turn, official, position
+from helpers.position import last_turn, official
 from helpers.searches import valued_turn
 from helpers.variants import random_board
 
@@ -98,16 +98,6 @@ def test_decision_by_decision_it_reaches_the_outcome_it_values_most(board):
                 assert game.legal_actions(after)[0, action]
                 engine.apply(after[0], game.tables[0], action)
             assert after[0].tobytes() == goal.tobytes()
-
-
-def test_its_first_decisions_make_sense():
-    game = official(4)
-    states = position(game, at="Bombay", basket=["blue"], actions_left=1)
-    assert game.action_name(PlannerAgent().act(game, states, None)[0]) == "sell:blue"
-    # The last action of the game: the only use of a bale is a palace.
-    last = {"set": 3, "turn": 3, "player": 2}
-    states = position(game, at="G4", basket=["blue"], actions_left=1, **last)
-    assert game.action_name(PlannerAgent().act(game, states, None)[0]) == "build:blue"
 
 
 # --- The evaluator ---

@@ -1,148 +1,19 @@
-"""Whole turns: the enumeration against a plain recursion on the twin of `naive.py`, its limit, and plans."""
-
-import json
-import random
-from collections import Counter
+"""Whole turns: the limit of the enumeration, and plans. `test_whole_turns` compares the outcomes with a plain search."""
 
 import numba
 import numpy as np
 import pytest
 
 from bombay_agents import turns
-from bombay_agents.random import RandomAgent, RandomTurnAgent
+from bombay_agents.random import RandomTurnAgent
 from bombay_agents.scripted.greedy import GreedyAgent
 from bombay_agents.scripted.planner import PlannerAgent
 from bombay_agents.turns import enumeration
-from bombay_env import Game, Rules, engine
+from bombay_env import engine
 from bombay_env.agent import LaneGenerator
 from helpers.position import assert_fits, neighbours, official, play, position, variant
-from helpers.rules import drawn, engine_facts, twin_facts
-from helpers.variants import random_board, random_game
-from naive import NaiveGame
 
 SLOW = numba.config.DISABLE_JIT
-STATES = 40 if SLOW else 250
-CHUNKS = 2 if SLOW else 5
-FIXED = {"rules", "sites", "kind", "trails", "cities", "names", "posts"}  # what no action changes in a twin
-WIDE = {"actions_per_turn": 4, "basket": 3, "buys_per_turn": 2}
-
-
-# --- The naive enumeration ---
-
-
-def fresh(value):
-    """A copy of nested dicts, lists and sets; several times faster than `copy.deepcopy`."""
-    if isinstance(value, dict):
-        return {key: fresh(part) for key, part in value.items()}
-    return type(value)(fresh(part) for part in value) if isinstance(value, list | set) else value
-
-
-class BeforeRestock(NaiveGame):
-    """A twin that draws no restock where a set ends."""
-
-    def __init__(self, twin: NaiveGame) -> None:
-        vars(self).update({name: value if name in FIXED else fresh(value) for name, value in vars(twin).items()})
-
-    def _restock(self, drawn):
-        """Leave the markets empty."""
-
-
-def outcome_of(facts) -> str:
-    return json.dumps(facts, sort_keys=True)
-
-
-def naive_turns(twin: NaiveGame) -> dict[tuple[str, ...], str]:
-    """For every legal sequence of actions that ends the turn, by their names, the state it ends in."""
-    found: dict[tuple[str, ...], str] = {}
-
-    def extend(before: NaiveGame, path: tuple[str, ...]) -> None:
-        for name in before.legal_actions():
-            after = BeforeRestock(before)
-            after._play(name, None)  # `step` would check legality again
-            if whose_turn(after) == whose_turn(before):
-                extend(after, (*path, name))
-            else:
-                found[*path, name] = outcome_of(twin_facts(after))
-
-    extend(twin, ())
-    return found
-
-
-def whose_turn(twin: NaiveGame) -> tuple[int, ...]:
-    """A key of the turn. Of two players one may end a set and begin the next, so the player is not enough."""
-    return twin.set_number, twin.turn, twin.turns_taken
-
-
-def assert_same_turns(game: Game, states: np.ndarray, twin: NaiveGame, workspace: turns.TurnWorkspace) -> None:
-    naive = naive_turns(twin)
-    fewest: dict[str, int] = {}
-    for path, outcome in naive.items():
-        fewest[outcome] = min(len(path), fewest.get(outcome, len(path)))
-    before = states.copy()
-    found = turns.distinct_turns(game, states, workspace)
-    assert (states == before).all()
-    outcomes = [outcome_of(engine_facts(game, turn.state)) for turn in found]
-    assert len(set(outcomes)) == len(outcomes)
-    assert set(outcomes) == set(naive.values())
-    for turn, outcome in zip(found, outcomes, strict=True):
-        assert naive[tuple(game.action_name(action) for action in turn.actions)] == outcome
-        assert len(turn.actions) == fewest[outcome]
-        assert turn.restock_due == (twin._is_last_turn_of_set() and not json.loads(outcome)["over"])
-
-
-# --- On sampled states ---
-
-
-def sampled_game(rng: random.Random, number: int) -> Game:
-    """The official game, one with wider turns, or any variant on any board."""
-    n = 2 + number % 4
-    if number % 3 == 0:
-        return Game(Rules(n, **WIDE), random_board(rng.randrange(40))) if rng.random() < 0.5 else official(n)
-    return random_game(rng, n)
-
-
-def phase_of(twin: NaiveGame) -> str:
-    if twin.take_pending:
-        return "take pending"
-    if twin._is_last_turn_of_set():
-        return "end of game" if twin.set_number + 1 == twin.rules["sets"] else "end of set"
-    return "begun" if twin.actions_left < twin.rules["actions_per_turn"] else "fresh"
-
-
-LIKELY = {"take pending": 1, "end of game": 0.3, "end of set": 0.15, "begun": 0.06, "fresh": 0.06}
-
-
-def sampled_states(rng: random.Random, number: int):
-    """Some positions of one game, on the engine and on the twin."""
-    game = sampled_game(rng, number)
-    states = game.new_states([rng.randrange(2**64)])
-    facts = engine_facts(game, states)
-    setup = {key: facts[key] for key in ("demand", "posts", "palace_tokens")}
-    twin = NaiveGame(game.rules.to_dict(), game.board.to_dict(), setup, drawn(states))
-    chance = np.random.default_rng(rng.randrange(2**64))
-    planner, randomness = PlannerAgent(), rng.choice([1.0, 1.0, 0.2])  # share of random decisions
-    while not twin.over:
-        if rng.random() < LIKELY[phase_of(twin)]:
-            yield game, states, twin
-        agent = RandomAgent() if SLOW or rng.random() < randomness else planner
-        action = int(agent.act(game, states, chance)[0])
-        game.step(states, [action])
-        twin.step(game.action_name(action), drawn(states))
-
-
-@pytest.mark.parametrize("chunk", range(CHUNKS))
-def test_enumeration_agrees_with_a_plain_recursion(chunk):
-    rng, seen, number = random.Random(chunk), Counter(), 0
-    while seen.total() < STATES // CHUNKS:
-        workspaces: dict[Game, turns.TurnWorkspace] = {}
-        for game, states, twin in sampled_states(rng, number + chunk):
-            if game not in workspaces:
-                workspaces[game] = turns.new_workspace(game)
-            assert_same_turns(game, states, twin, workspaces[game])
-            seen[phase_of(twin), game.num_players] += 1
-        number += 1
-    assert {phase for phase, _ in seen} == {*LIKELY} or SLOW
-    assert {n for _, n in seen} == {2, 3, 4, 5} or SLOW
 
 
 # --- Too much for one turn ---
@@ -220,15 +91,6 @@ def test_greedy_with_epsilon_breaks_ties_at_random_as_greedy_does():
     outcomes = set(outcomes_played(game, states, GreedyAgent(), 100))
     assert len(outcomes) > 1
     assert set(outcomes_played(game, states, GreedyAgent(1e-12), 100)) == outcomes
-
-
-def test_greedy_with_epsilon_1_is_random_turn():
-    game, states = official(3), official(3).new_states(range(20))
-    agents = [GreedyAgent(1), RandomTurnAgent()]
-    for decision in range(20):
-        actions = [agent.act(game, states, np.random.default_rng(decision)) for agent in agents]
-        assert (actions[0] == actions[1]).all()
-        game.step(states, actions[0])
 
 
 # --- Plans ---

@@ -8,25 +8,28 @@ import numpy as np
 import pytest
 
 from bombay_agents import play_turns, turn_outcomes
-from bombay_env import Game, IllegalActionError
+from bombay_agents.random import RandomAgent
+from bombay_agents.scripted.planner import PlannerAgent
+from bombay_agents.turns import distinct_turns
+from bombay_env import Game, IllegalActionError, Rules
 from helpers.position import assert_fits, official, position
 from helpers.refusal import refusal
-from helpers.variants import random_game
+from helpers.variants import random_board, random_game
 
 SLOW = numba.config.DISABLE_JIT
 TURN = ["set", "turn", "current_player"]
 
 
 def sampled(game: Game, seed: int) -> np.ndarray:
-    """Positions of random games at any decision, the last one of each game included."""
+    """Positions of games played at random or by the planner, at any decision, the last one of each game included."""
     rng, states, seen = random.Random(seed), game.new_states(range(seed, seed + 3)), []
+    chance, agents = np.random.default_rng(seed), [RandomAgent(), RandomAgent() if SLOW else PlannerAgent()]
     while not game.is_terminal(states).any():
         seen.append(states.copy())
-        legal = game.legal_actions(states)
-        game.step(states, [rng.choice(np.flatnonzero(mask).tolist()) for mask in legal])
+        game.step(states, agents[rng.random() < seed % 3 / 3].act(game, states, chance))
     chosen = np.concatenate(seen)
     pending = np.flatnonzero(chosen["take_pending"])[:2].tolist()
-    return chosen[sorted({*rng.sample(range(len(chosen)), 2 if SLOW else 10), *pending, len(chosen) - 1})]
+    return chosen[sorted({*rng.sample(range(len(chosen)), 2 if SLOW else 15), *pending, len(chosen) - 1})]
 
 
 def without_restock(before: np.ndarray, after: np.ndarray) -> np.ndarray:
@@ -36,34 +39,43 @@ def without_restock(before: np.ndarray, after: np.ndarray) -> np.ndarray:
     return bare
 
 
-def plain_search(game: Game, state: np.ndarray) -> set[bytes]:
-    """Every end of the turn of (1,) state, by legal actions alone."""
-    ends, seen, rest = set(), set(), [state]
-    while rest:
-        before = rest.pop()
-        for action in np.flatnonzero(game.legal_actions(before)[0]):
-            after = before.copy()
-            game.step(after, [action])
-            if after[TURN] != state[TURN]:
-                ends.add(without_restock(state, after).tobytes())
-            elif after.tobytes() not in seen:
-                seen.add(after.tobytes())
-                rest.append(after)
+def plain_search(game: Game, state: np.ndarray) -> dict[bytes, int]:
+    """Every end of the turn of (1,) state, by legal actions alone, and the fewest actions that lead to it."""
+    ends: dict[bytes, int] = {}
+    seen, level, depth = set(), [state], 0
+    while level:
+        before, level, depth = level, [], depth + 1
+        for one in before:
+            for action in np.flatnonzero(game.legal_actions(one)[0]):
+                after = one.copy()
+                game.step(after, [action])
+                if after[TURN] != state[TURN]:
+                    ends.setdefault(without_restock(state, after).tobytes(), depth)
+                elif after.tobytes() not in seen:
+                    seen.add(after.tobytes())
+                    level.append(after)
     return ends
 
 
-@pytest.mark.parametrize("number", range(8))
+@pytest.mark.parametrize("number", range(12))
 def test_outcomes_are_all_ends_of_the_turn_once_each_and_playing_leads_there(number):
     n = 2 + number % 4
-    game = official(n) if number < 4 else random_game(random.Random(number), n)
+    wide = Game(Rules(n, actions_per_turn=4, basket=3, buys_per_turn=2), random_board(number))
+    game = (official(n), random_game(random.Random(number), n), wide)[number // 4]
     states = sampled(game, number)
     before, outcomes = states.copy(), turn_outcomes(game, states)
     assert (states == before).all()
     assert (np.diff(outcomes.lanes) >= 0).all()
     for lane in range(len(states)):
-        found = [state.tobytes() for state in outcomes.states[outcomes.lanes == lane]]
+        mine = outcomes.lanes == lane
+        found = [state.tobytes() for state in outcomes.states[mine]]
         assert len(set(found)) == len(found)
-        assert set(found) == plain_search(game, states[lane : lane + 1])
+        taken = (outcomes.actions[mine] >= 0).sum(axis=1).tolist()
+        assert dict(zip(found, taken, strict=True)) == plain_search(game, states[lane : lane + 1])
+        for place, turn in zip(np.flatnonzero(mine), distinct_turns(game, states[lane : lane + 1]), strict=True):
+            assert list(turn.actions) == [action for action in outcomes.actions[place].tolist() if action >= 0]
+            assert turn.state.tobytes() == outcomes.states[place].tobytes()
+            assert turn.restock_due == outcomes.restock_due[place]
     starts = states[outcomes.lanes]
     after, one_by_one = starts.copy(), starts.copy()
     play_turns(game, after, outcomes.actions)

@@ -15,7 +15,6 @@ from bombay_env.envs.vector import BombayVectorEnv
 from bombay_env.record import Record
 from bombay_env.rewards import seat_rewards
 from helpers.aec_envs import SHORT, SLOW, act, ended, make, run, snapshot, started
-from helpers.bad_actions import NOT_AN_ACTION
 from helpers.position import each_count, official
 from helpers.refusal import refusal
 
@@ -62,28 +61,6 @@ def test_arguments_reach_the_game(n):
         assert make_env(rules=Rules.bga(n), board=board).game == Game(Rules.bga(n), board)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ({"num_players": 6}, ("num_players", "6", "2", "5")),
-        ({"num_players": "4"}, ("num_players", "'4'", "2", "5")),
-        ({"num_players": 3, "rules": Rules.official(2)}, ("num_players", "3", "2")),
-        ({"rules": ["toll"]}, ("rules", "Rules", "dict", "path", "list")),
-        ({"board": "reconstruction"}, ("reconstruction", "cannot be read")),
-        ({"board": 3}, ("board", "Board", "int")),
-        ({"observation_mode": "full"}, ("observation_mode", "'full'", "perfect_recall", "screened")),
-        ({"reward": "money"}, ("reward", "'money'", "win", "rank", "margin")),
-        ({"illegal_action": "ignore"}, ("illegal_action", "'ignore'", "raise")),
-        ({"render_mode": "human2"}, ("render_mode", "'human2'", "None", "ansi", "svg")),
-    ],
-    ids=repr,
-)
-def test_the_message_names_a_wrong_argument_and_what_is_allowed(arguments, words):
-    """In the Gymnasium environments, too."""
-    for make_env in (bombay_v0.env, BombaySingleEnv, BombayVectorEnv):
-        refusal(lambda make_env=make_env: make_env(**arguments), *words)
-
-
 # --- spaces and observations ---
 
 
@@ -116,6 +93,9 @@ def test_what_is_returned_can_be_changed_without_changing_the_game():
     env.game_state["rupees"] = 99
     env.last()[0]["observation"][:] = 0
     assert snapshot(env) == before
+    env.infos[env.agent_selection]["action_mask"][:] = 1
+    assert snapshot(env) != before
+    assert not env.last()[0]["action_mask"].all()
 
 
 def test_after_the_end_agents_still_observe_and_step_with_none_only():
@@ -232,16 +212,6 @@ def test_an_illegal_action_raises_and_changes_nothing(action):
     assert snapshot(env) == before
     run(env)
     assert env.record()["result"] is not None
-
-
-@pytest.mark.parametrize("what", NOT_AN_ACTION)
-def test_an_action_that_is_not_a_whole_number_raises_in_both_modes(what):
-    """It is an error of the program, not an illegal move."""
-    for mode in ("raise", "terminate"):
-        env = started(illegal_action=mode)
-        before = snapshot(env)
-        refusal(lambda env=env: env.step(NOT_AN_ACTION[what]), "whole number", error=IllegalActionError)
-        assert snapshot(env) == before
 
 
 @pytest.mark.parametrize("kind", [np.int8, np.uint64, np.array], ids=lambda kind: kind.__name__)

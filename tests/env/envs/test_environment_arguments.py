@@ -1,7 +1,9 @@
 """What the environments take as rules, board and opponents, and what they do with actions that are illegal."""
 
+import copy
 import inspect
 import json
+import pickle
 import warnings
 from importlib import resources
 
@@ -11,11 +13,13 @@ import pytest
 
 import bombay_agents
 from bombay_agents.nets.policy.agent import PolicyNetAgent
+from bombay_agents.scripted.greedy import GreedyAgent
 from bombay_agents.shipped import make_ppo
 from bombay_env import Board, Game, Rules, bombay_v0
 from bombay_env.envs.single import BombaySingleEnv
 from bombay_env.envs.vector import BombayVectorEnv
-from helpers.gym_envs import SHORT, each_count, same
+from helpers.aec_envs import snapshot, started
+from helpers.gym_envs import LANES, SHORT, each_count, same, single, vector
 from helpers.refusal import refusal
 
 CHANGES = {"toll": 2, "sets": 1}
@@ -46,11 +50,121 @@ def test_a_board_may_be_an_object_or_a_file(make, tmp_path):
     assert make(board=path).unwrapped.game.board.name == "mine"
 
 
-@each_maker
-def test_rules_that_contradict_the_number_of_players_are_refused(make):
-    refusal(lambda: make(num_players=4, rules=Rules.official(5)), "num_players is 4, but the rules are for 5")
-    refusal(lambda: make(rules={"fee": 1}), "unknown field 'fee'")
-    refusal(lambda: make(rules=3), "rules must be Rules, a dict of changed fields or the path of one, not int")
+WRONG = [  # in every interface
+    ({"num_players": 6}, ("num_players", "6", "2", "5")),
+    ({"num_players": "4"}, ("num_players", "'4'", "2", "5")),
+    ({"num_players": 4, "rules": Rules.official(5)}, ("num_players is 4, but the rules are for 5",)),
+    ({"rules": {"fee": 1}}, ("unknown field 'fee'",)),
+    ({"rules": 3}, ("rules must be Rules, a dict of changed fields or the path of one, not int",)),
+    ({"board": "reconstruction"}, ("reconstruction", "cannot be read")),
+    ({"board": 3}, ("board", "Board", "int")),
+    ({"observation_mode": "full"}, ("observation_mode", "'full'", "perfect_recall", "screened")),
+    ({"reward": "money"}, ("reward", "'money'", "win", "rank", "margin")),
+    ({"illegal_action": "ignore"}, ("illegal_action", "'ignore'", "raise")),
+    ({"render_mode": "human2"}, ("render_mode", "'human2'", "None", "ansi", "svg")),
+]
+WRONG_OF_LEARNERS = [  # where a learner has opponents
+    ({"illegal_action": "terminate"}, ("illegal_action", "'terminate'", "random", "raise")),
+    ({"seat": 4}, ("seat", "4", "random", "0 to 3")),
+    ({"seat": "first"}, ("seat", "'first'", "random", "0 to 3")),
+    ({"seat": True}, ("seat", "True", "0 to 3")),
+    ({"opponents": "clever"}, ("clever", "greedy", "random")),
+    ({"opponents": "greedy:depth=3"}, ("greedy", "depth")),
+    ({"opponents": ["greedy"]}, ("opponents", "1", "3")),
+    ({"opponents": ["greedy", 5, "greedy"]}, ("opponents", "int", "act")),
+    ({"opponents": None}, ("opponents", "NoneType", "act")),
+    ({"opponents": GreedyAgent}, ("opponents", "ABCMeta", "act")),
+    ({"seat": "all", "opponents": "greedy"}, ("opponents", "'all'", "every")),
+    ({"seat": "all", "opponents": []}, ("opponents", "'all'", "every")),
+]
+WRONG_OF_LANES = [
+    ({"num_envs": 0}, ("num_envs", "0", "1")),
+    ({"num_envs": 2.0}, ("num_envs", "2.0")),
+    ({"autoreset_mode": "Never"}, ("autoreset_mode", "'Never'", "NextStep", "SameStep", "Disabled")),
+    ({"copy": "no"}, ("copy", "'no'", "True", "False")),
+    ({"max_episode_steps": 0}, ("max_episode_steps", "at least 1")),
+    ({"max_episode_steps": -2}, ("max_episode_steps", "at least 1")),
+    ({"max_episode_steps": True}, ("max_episode_steps", "at least 1")),
+    ({"disable_env_checker": False}, ("disable_env_checker", "True")),
+]
+
+
+@pytest.mark.parametrize(
+    ("makers", "wrong", "words"),
+    [
+        *((tuple(MAKERS.values()), *row) for row in WRONG),
+        *(((BombaySingleEnv, BombayVectorEnv), *row) for row in WRONG_OF_LEARNERS),
+        *(((BombayVectorEnv,), *row) for row in WRONG_OF_LANES),
+    ],
+    ids=repr,
+)
+def test_the_message_names_a_wrong_argument_and_what_is_allowed(makers, wrong, words):
+    for make in makers:
+        refusal(lambda make=make: make(**wrong), *words)
+
+
+def running():
+    """An environment of each kind in the middle of a game, and a function that gives all that it holds."""
+    yield started(), snapshot
+    for make in (single, vector):
+        env = make()
+        env.reset(seed=1)
+        yield env, lambda env: pickle.dumps(env._games)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        *({"seed": seed} for seed in (-1, 2**64, 1.5, "7")),
+        *({"options": {"setup": setup}} for setup in ([], 5, {"posts": {}})),
+        *({"options": {"record": record}} for record in (5, {}, "file.jsonl")),
+        {"seed": 3, "options": {"setup": 5}},
+        {"options": 5},
+    ],
+    ids=repr,
+)
+def test_a_wrong_seed_or_option_is_refused_and_the_games_continue(given):
+    """A reset that fails uses no seed."""
+    for env, kept in running():
+        before, twin = kept(env), copy.deepcopy(env)
+        refusal(lambda env=env: env.reset(**given))
+        assert kept(env) == before
+        for other in (env, twin):
+            other.reset()
+        assert kept(env) == kept(twin)
+
+
+NOT_AN_ACTION = (
+    None,
+    1.0,
+    True,
+    "buy",
+    "x" * 300_000,
+    [1],
+    np.array([1, 2]),
+    np.float64(2),
+    {"action": 1},
+    np.array(None),
+)
+NOT_ACTIONS = (  # for lanes
+    *(None, 1.0, "x" * 300_000, {"action": 1}, np.array(None), 0, 2**70, [2**70] * 4, [0, None, 0, 0]),
+    *([0.0, np.nan, 0.0, 0.0], [[0], 1, 2, 3], np.zeros((4, 1), int), np.zeros(9, int), Game().new_states(range(4))),
+)
+
+
+@pytest.mark.parametrize("mode", ["raise", "other"])
+@pytest.mark.parametrize("make", [started, single, vector])
+def test_what_is_not_a_whole_number_is_refused_in_both_modes(make, mode):
+    """It is an error of the program, not an illegal move."""
+    env = make(illegal_action="raise" if mode == "raise" else "terminate" if make is started else "random")
+    if make is not started:
+        env.reset(seed=1)
+    kept = snapshot if make is started else lambda env: pickle.dumps(env._games)
+    before = kept(env)
+    for action in NOT_ACTIONS if make is vector else NOT_AN_ACTION:
+        words = ("actions must be integers", str(LANES)) if make is vector else ("whole number",)
+        refusal(lambda action=action: env.step(action), *words)
+        assert kept(env) == before
 
 
 def test_a_spec_with_changed_rules_goes_through_json():
@@ -113,7 +227,7 @@ def test_in_pettingzoo_an_illegal_action_ends_the_game_unless_it_is_raw():
         bombay_v0.env(num_seats=3)
 
 
-# --- lanes and returned arrays ---
+# --- lanes ---
 
 
 def sampling():
@@ -127,17 +241,16 @@ def test_a_lane_plays_the_game_of_the_single_environment_whatever_the_others_do(
     def agent():
         return bombay_agents.make(opponent) if isinstance(opponent, str) else opponent()
 
-    single = BombaySingleEnv(n, opponents=agent())
-    vector = BombayVectorEnv(3, n, opponents=agent())
-    seen, info = single.reset(seed=5)
-    others, infos = vector.reset(seed=5)
+    one, many = BombaySingleEnv(n, opponents=agent()), BombayVectorEnv(3, n, opponents=agent())
+    seen, info = one.reset(seed=5)
+    others, infos = many.reset(seed=5)
     rng = np.random.default_rng(n)
     for _ in range(12):
         assert same(seen, others[0])
         assert (info["action_mask"] == infos["action_mask"][0]).all()
         actions = (rng.random(infos["action_mask"].shape) * infos["action_mask"]).argmax(axis=1)
-        others, *_, infos = vector.step(actions)
-        seen, *_, info = single.step(int(actions[0]))
+        others, *_, infos = many.step(actions)
+        seen, *_, info = one.step(int(actions[0]))
 
 
 def test_an_opponent_may_pass_some_of_its_lanes_on_to_another_agent():
@@ -151,17 +264,6 @@ def test_an_opponent_may_pass_some_of_its_lanes_on_to_another_agent():
     _, infos = env.reset(seed=1)
     for _ in range(6):
         *_, infos = env.step(infos["action_mask"].argmax(axis=1))
-
-
-def test_what_pettingzoo_returns_is_not_its_memory():
-    env = bombay_v0.env(2)
-    env.reset(seed=1)
-    observation, *_, info = env.last()
-    legal = observation["action_mask"].copy()
-    for array in (*observation.values(), info["action_mask"], env.infos["player_0"]["action_mask"]):
-        array[...] = 1
-    assert (env.last()[0]["action_mask"] == legal).all()
-    assert (env.observe("player_0")["action_mask"] == legal).all()
 
 
 # --- opponents ---

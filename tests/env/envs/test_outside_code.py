@@ -44,9 +44,7 @@ def test_modes_that_collect_what_is_drawn_work_by_id():
     env = gymnasium.make(ID, render_mode="svg_list", **SHORT)
     env.reset(seed=1)
     env.step(env.unwrapped.game.action_index("end_turn"))
-    drawings = env.render()
-    assert len(drawings) == 2
-    assert all(drawing.startswith("<svg") for drawing in drawings)
+    assert [drawing[:4] for drawing in env.render()] == ["<svg"] * 2
     assert gymnasium.make(env.spec).render_mode == "svg_list"
 
 
@@ -80,10 +78,6 @@ def test_action_masker_finds_the_masks_by_name():
 
     env = gymnasium.make(ID, illegal_action="raise", **SHORT)  # so that an ignored mask would show
     masked = wrappers.ActionMasker(env, "action_masks")
-    masked.reset(seed=1)
-    assert (masked.action_masks() == env.action_masks()).all()
-    assert (env.action_masks() == env.unwrapped.action_masks()).all()
-    assert masked.action_masks().any()
     model = MaskablePPO("MlpPolicy", masked, n_steps=32, batch_size=32, n_epochs=1, device="cpu")
     model.learn(64)
     assert model.num_timesteps == 64

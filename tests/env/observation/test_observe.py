@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bombay_env import Game, Rules
-from helpers.position import CITIES, COLOURS, each_count, official, play, position
+from helpers.position import COLOURS, each_count, official, position
 from helpers.views import (
     COMPARED,
     HIDDEN,
@@ -204,35 +204,6 @@ def test_large_holdings_show_as_the_upper_bound(amount):
 def test_a_supply_of_clients_shows_at_most_as_the_upper_bound(supply):
     game = Game(Rules(2, client_supply=supply))
     assert seen(game, position(game))["client_supply"] == [2.0 if supply else 0.0]
-
-
-# --- derived features against the effects of steps ---
-
-
-@pytest.mark.parametrize("city", CITIES)
-def test_sale_features_match_what_a_sale_gains(city):
-    game = official(2)
-    for which, colour in enumerate(COLOURS):
-        states = position(game, at=city, basket=[colour])
-        view, at = seen(game, states), CITIES.index(city)
-        shown = [view["sale_rupees"][at][which] * 5, view["sale_clients"][at][which] * 8, view["sale_here"][which] * 5]
-        rupees = clients = 0
-        if game.legal_actions(states)[0, game.action_index(f"sell:{colour}")]:
-            after = play(game, states, f"sell:{colour}")
-            rupees, clients = (int(after[name][0, 0] - states[name][0, 0]) for name in ("rupees", "clients"))
-        assert close(shown, [rupees, clients, rupees]), colour
-
-
-def test_post_market_matches_what_a_purchase_costs():
-    game = official(2)
-    for place, post in enumerate(("E1", "E2", "E3", "E4")):
-        states = position(game, at=post, rupees=[9])
-        view, colour = seen(game, states), COLOURS.index(facts_of(game, states)["posts"][post])
-        after = play(game, states, "buy")
-        assert close(view["price"][colour] * 5, states["rupees"][0, 0] - after["rupees"][0, 0])
-        spent = 3 - (after["actions_left"][0] if after["current_player"][0] == 0 else 0)
-        assert close(view["buy_actions"][colour] * 5, spent)
-        assert view["post_market"][place] == one_hot(np.array(view["market"])[:, colour].argmax(), 4)
 
 
 # --- hidden facts ---
