@@ -1,62 +1,37 @@
-"""Reads an answer as a language model writes it: one action, or the actions of a turn, by name or by number."""
+"""Reads an answer as a language model writes it: the actions of a turn, by name or by number.
 
+An action is its name (`move:E1`, `move E1`), its number, both (`6 move:E1`, or a line of `describe_actions`), the words of its
+button (`Move to E1`), or for a move the site alone; `pass` ends the turn. Case does not matter. Commas, semicolons, arrows,
+"then" and line breaks separate actions. Quotes, brackets, stars, bullets, numbers of a list, a final colon or full stop, and
+`Answer:` or `Action:` at the start are left out. Of a text, the last lines that hold nothing but actions count, if no other words
+stand directly below them, and no other entry of the same list directly above. JSON lists and objects are read as well.
+"""
+
+import functools
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections import Counter
 from typing import Any, Final
 
 import numpy as np
 
 from bombay_env import checks
-from bombay_env.actions import action_ranges
 from bombay_env.game import Game
 from bombay_env.render.view import plural
-from bombay_env.rules import COLOUR_NAMES, MAX_ACTIONS, NUM_COLOURS
+from bombay_env.rules import MAX_ACTIONS
 from bombay_env.state import TURN_FIELDS
+from bombay_env.text.words import action_words
 
 MAX_LENGTH: Final = 100_000  # characters of an answer
 MAX_LEGAL: Final = 250  # characters of the legal actions in a message
 MAX_STEPS: Final = 2 * MAX_ACTIONS  # actions in an answer; a turn has at most one `take` for each action
 KEYS: Final = ("actions", "action", "answer")  # where an answer as a JSON object holds the actions
-FORM: Final = "answer with action names or numbers, separated by commas"
-
-# The forms of an explicit answer in a text. A mark starts a line or a sentence, and the answer follows it.
-MARK: Final = re.compile(
-    r"(?:^|(?<=[.!?] ))"
-    r"(?:[^\w\n{<]{0,10}(?:(?:my|the|final|best|chosen) ){0,3}(?:answer|actions?)(?: input| is)?[^\w\n]{0,10}(?::|$))+",
-    re.IGNORECASE | re.MULTILINE,
-)
-BLOCK: Final = re.compile(
-    r"```(?:\w*\s*\n)?(?P<code>.*?)(?:```|\Z)|<(?P<element>(?:final_)?answer)>(?P<tag>[^<]*)</(?P=element)>"
-    r"|(?P<steps>(?:<action>[^<]*</action>\s*)+)|\\boxed\{(?:\\text\{)?(?P<box>[^{}]*)\}+",
-    re.DOTALL,
-)
-# Between paragraphs, and between sentences unless the second one may go on with the turn. The first ends in no bare number.
-BREAK: Final = re.compile(
-    r"\n[ \t]*\n|(?<=[^\d\s.][\w`*)]\.)\s+(?=[A-Z])(?!(?:Then|And|Next|After|Also|Finally|Or|But)\b)"
-)
-STEP: Final = re.compile(r"</?action>")
-OBJECT: Final = re.compile(r"\{[^{}]*\}")
-OBJECTS: Final = re.compile(rf"{OBJECT.pattern}(?:[\s,]*{OBJECT.pattern})*")  # the actions of a turn, one by one
-
-THOUGHT: Final = re.compile(r"<think(?:ing)?>", re.IGNORECASE)
-THOUGHT_END: Final = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
-RETRACTION: Final = re.compile(
-    r"\b(?:(?:no|wait|hmm)\b[,.!:…]|actually|correction|second thought|instead(?! of)|rather(?! than))", re.IGNORECASE
-)
-
-SEPARATOR: Final = re.compile(r"[,;+→]|[-=]>|\b(?:and )?(?:then|finally)\b|\band\b|^\W*first\b", re.IGNORECASE)
-LABEL: Final = re.compile(
-    r"^(?:(?:\d+[.)]\**|[-*•]|(?:step|action) \d+[:.)]\**)\s+)+(?=\S)", re.IGNORECASE
-)  # in a list
-DESCRIBED: Final = re.compile(r"(?:#?(?P<number>[0-9]{1,3})\W{1,3})?(?P<name>\S+): .")  # a line of `describe_actions`
-NOTE: Final = re.compile(r"\s*\((?P<note>[^()]*)\)")
-NUMBER: Final = re.compile(r"(?:(?:action|option|number) )?#?(?P<number>[0-9]{1,3})", re.IGNORECASE)
-# An action by number and by name, such as `6 move:E1`, `6 (move:E1)` and `move:E1 (6)`.
-TWICE: Final = re.compile(r"(#?[0-9]{1,3})[\s:=\]–—-]+([^\s(].*)|([^()]+)\(([^()]+)")
-DECORATION: Final = " \t\r`'\"*_.!()[]“”‘’"  # letters around an action, not part of it
-FILLERS: Final = frozenset(("to", "a", "an", "the", "my", "with", "from", "using", "palace", "1", "one"))
-NOUNS: Final = frozenset(("bale", "bales"))  # left out after a colour
+END_TURN: Final = "end_turn"
+DECORATION: Final = " \t\r`'\"*_.:,;!#()[]{}“”‘’"  # letters around an action, not part of it
+LABEL: Final = re.compile(r"^(?:my |the |final )*(?:answer|actions?)(?: is)?[^\w\n]*:", re.IGNORECASE)
+ITEM: Final = re.compile(r"^(?:[-•]|\d+[.)])[\s*_`]+")
+DESCRIBED: Final = re.compile(r"(\d+ \S+): .")  # a line of `describe_actions`
+SEPARATOR: Final = re.compile(r"[,;→\n]|->|\bthen\b", re.IGNORECASE)
 
 
 class AnswerError(ValueError):
@@ -74,149 +49,112 @@ class AnswerError(ValueError):
 def parse_answer(game: Game, states: np.ndarray, answer: Any) -> list[int]:
     """The actions that an answer names, each legal after those before it, all in the current player's turn.
 
-    Understood are an action's name (`move:E1`; also `move E1`, `Move to E1`, `end turn`), its number, or both, as in a line of
-    `describe_actions`. Several actions are separated by commas, semicolons, lines, arrows, "and", "then" or "finally".
-    `buy:COLOUR` is `buy` at a post of that colour. JSON is understood, alone or under the key `action`, `actions` or `answer`.
-
-    A text may hold other words besides explicit answers. Explicit answers are code blocks, `<answer>` elements, `<action>`
-    elements one after another, `\\boxed{…}`, JSON objects with such a key, and what follows `Answer:` or `Action:` up to an empty
-    line or the end of a sentence. The last one counts. If the text after it may take it back, the text is refused. Everything
-    before `</think>` is left out. Nothing is guessed from other words.
-
-    A last `end_turn` is left out if the turn ends without it.
+    The head of this module says what is understood. In a text, thoughts in `<think>` are left out. A last `end_turn` is left out
+    if the turn ends without it.
 
     Args:
         game: what is played.
         states: (1,) the state to act in, unchanged.
-        answer: a text, or the same as a JSON value: a text, a number, a list of these, or an object with one of the keys.
+        answer: a text, or the same as a JSON value: a text, a number, a list of these, or an object that has it under the key
+            `action`, `actions` or `answer`.
 
     Returns:
         At least one action number.
 
     Raises:
-        AnswerError: the answer is not understood, is ambiguous, or names an illegal action.
+        AnswerError: the answer is not understood, or names an illegal action.
         ValueError: the state is not one of `game`, or not sound.
     """
-    names = _Names(game)
-    wanted = _actions_in(names, answer, _legal_now(game, states))
+    names = game.action_names
+    try:
+        wanted = _in_text(names, answer) if isinstance(answer, str) else _in_value(names, answer)
+    except AnswerError as error:
+        raise AnswerError(f"{error}; answer with names or numbers of actions; {_legal(game, states)}") from None
     if len(wanted) > MAX_STEPS:
         raise AnswerError(f"the answer has {len(wanted)} actions; a turn has at most {MAX_STEPS}")
     after = states.copy()
     mover = after[TURN_FIELDS].copy()
     for place, action in enumerate(wanted):
-        me, name, colour = after[0], names.names[action], names.bought.get(action)
-        if colour:
-            action = wanted[place] = names.exact["buy"]
-        played = ", ".join(game.action_names[each] for each in wanted[:place])
+        name, played = names[action], ", ".join(names[each] for each in wanted[:place])
         if place and (after[TURN_FIELDS] != mover).any():
-            if wanted[place:] == [names.end_turn] and names.end_turn not in wanted[:place]:
+            if wanted[place:] == [names.index(END_TURN)] and END_TURN not in played:
                 return wanted[:place]
             raise AnswerError(f"the turn is over after {played}; leave out {name} and what follows", action)
-        seat = me["current_player"]
-        if not game.legal_actions(after)[0, action] or (colour and colour != me["post"][me["position"][seat]]):
-            left = f"{plural(me['actions_left'], 'action')} and {plural(me['rupees'][seat], 'rupee')}"
+        if not game.legal_actions(after)[0, action]:
+            rupees = after[0]["rupees"][after[0]["current_player"]]
+            left = f"{plural(after[0]['actions_left'], 'action')} and {plural(rupees, 'rupee')}"
             when = f"after {played}, with {left} left, " if played else ""
-            raise AnswerError(f"{when}{name} is illegal; {_legal_now(game, after)()}", action)
+            raise AnswerError(f"{when}{name} is illegal; {_legal(game, after)}", action)
         game.step(after, [action])
     return wanted
 
 
-def _legal_now(game: Game, states: np.ndarray) -> Callable[[], str]:
-    """What makes the part of a message that lists the legal actions."""
-
-    def listed() -> str:
-        names = [game.action_names[action] for action in np.flatnonzero(game.legal_actions(states)[0])]
-        return f"legal are {checks.one_line(', '.join(names), MAX_LEGAL)}" if names else "the game is over"
-
-    return listed
+def _legal(game: Game, states: np.ndarray) -> str:
+    """The part of a message that lists the legal actions."""
+    names = [game.action_names[action] for action in np.flatnonzero(game.legal_actions(states)[0])]
+    return f"legal are {checks.one_line(', '.join(names), MAX_LEGAL)}" if names else "the game is over"
 
 
-def _actions_in(names: "_Names", answer: Any, legal: Callable[[], str]) -> list[int]:
-    """The numbers of the actions that an answer names. Raises AnswerError."""
-    try:
-        value = _explicit(names, answer) if isinstance(answer, str) else answer
-        parts = [
-            part for entry in _entries(value) for part in (names.split(entry) if isinstance(entry, str) else [entry])
-        ]
-        if not parts:
-            raise AnswerError(f"the answer is empty; {FORM}")
-        return [names.read(part) for part in parts]
-    except AnswerError as error:
-        raise AnswerError(f"{error}; {legal()}") from None
-
-
-# --- the explicit answer in a text ---
-
-
-def _explicit(names: "_Names", text: str) -> Any:
-    """The last explicit answer in a text, as text or as a JSON value; the whole text if there is none. Raises AnswerError."""
+def _in_text(names: tuple[str, ...], text: str) -> list[int]:
+    """The actions in the last lines of a text that hold nothing else; a line with a label is the first. Raises AnswerError."""
     if len(text) > MAX_LENGTH:
         raise AnswerError(f"the answer has {len(text)} characters; at most {MAX_LENGTH} are allowed")
-    text = THOUGHT.split(THOUGHT_END.split(text)[-1])[0]
-    while True:
-        text = text.strip()
-        value = _json_value(text)
-        if value is not None:
-            return value
-        found = [*_marked(names, text), *_enclosed(text)]
-        if not found:
-            return text
-        _, text, rest = max(found)
-        if _may_change(names, text, rest):
-            raise AnswerError(f"the text after the answer may take it back: {checks.shown(rest.strip())}; {FORM}")
-
-
-def _marked(names: "_Names", text: str) -> Iterator[tuple[int, str, str]]:
-    """Where the last mark of a text ends, the answer that follows it, and the rest of the text. Raises AnswerError."""
-    for mark in list(MARK.finditer(text))[-1:]:
-        before = text[: mark.start()].removesuffix("\n").rpartition("\n")[2]
-        earlier = MARK.match(before)
-        if earlier and names.reads(before[earlier.end() :]):
-            raise AnswerError(f"there is another answer directly before the last one: {checks.shown(before)}; {FORM}")
-        paragraphs = BREAK.split(text[mark.end() :].strip())
-        count = 1
-        while count < len(paragraphs) and names.reads(paragraphs[count]):
-            count += 1
-        yield mark.end(), "\n".join(paragraphs[:count]), "\n".join(paragraphs[count:])
-
-
-def _enclosed(text: str) -> Iterator[tuple[int, str, str]]:
-    """Where the last block and the last JSON objects end, what is in them, and the rest of the text."""
-    blocks = [
-        (match, match["code"] or match["tag"] or match["box"] or STEP.sub("\n", match["steps"] or ""))
-        for match in BLOCK.finditer(text)
-    ]
-    runs = [
-        (match, [each for each in OBJECT.findall(match[0]) if _json_value(each) is not None])
-        for match in OBJECTS.finditer(text)
-    ]
-    objects = [(match, run[0] if len(run) == 1 else f"[{', '.join(run)}]") for match, run in runs if run]
-    for match, inside in [pair for pair in blocks if pair[1].strip()][-1:] + objects[-1:]:
-        yield match.end(), inside, text[match.end() :]
-
-
-def _may_change(names: "_Names", answer: str, rest: str) -> bool:
-    """Whether the text after an answer takes it back or names other actions."""
-    words = (word.strip(f"{DECORATION},;:?") for word in rest.split())
-    others = (word for word in words if word in names.exact and not word.isalpha() and word not in answer)
-    return bool(RETRACTION.search(rest)) or any(others) or any(map(names.reads, rest.splitlines()))
+    text = text.rpartition("</think>")[2].partition("<think>")[0].strip()
+    value = _json_value(text)
+    if value is not None:
+        return _in_value(names, value)
+    wanted: list[int] = []
+    last = unclear = None  # what is wrong with the last line, and with the line directly below
+    for line in reversed(text.splitlines()):
+        bare = line.strip(DECORATION)
+        if not bare:
+            if wanted and line.strip():  # the edge of a code block
+                break
+            unclear = None
+            continue
+        try:
+            found = _in_line(names, line) if (value := _json_value(line)) is None else _in_value(names, value)
+        except AnswerError as error:
+            if wanted and ITEM.match(bare):
+                raise
+            if wanted:
+                break
+            last, unclear = last or error, error
+            continue
+        if unclear:
+            raise unclear
+        wanted[:0] = found
+        if LABEL.match(bare):
+            break
+    if not wanted:
+        raise last or AnswerError("the answer is empty")
+    return wanted
 
 
 def _json_value(text: str) -> Any:
-    """The value of a text that is a JSON list or text, or an object with one of `KEYS`; None for any other text."""
-    if not text.startswith(("[", "{", '"')):
+    """The value of a text that is a JSON list or object; None for any other text."""
+    if not text.lstrip().startswith(("[", "{")):
         return None
     try:
-        value = json.loads(text)
+        return json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return value if not isinstance(value, dict) or any(key in value for key in KEYS) else None
 
 
-def _entries(value: Any) -> list[Any]:
-    """The entries of a JSON list, or the one value; both without objects around them."""
+def _in_value(names: tuple[str, ...], value: Any) -> list[int]:
+    """The actions of a JSON value. Raises AnswerError."""
     value = _unwrapped(value)
-    return [_unwrapped(entry) for entry in value] if isinstance(value, list) else [value]
+    wanted: list[int] = []
+    for entry in map(_unwrapped, value if isinstance(value, list) else [value]):
+        if isinstance(entry, str):
+            wanted += _in_line(names, entry)
+        elif checks.is_whole_number(entry, 0, len(names) - 1):
+            wanted.append(int(entry))
+        else:
+            raise AnswerError(f"{checks.shown(entry)} is no action")
+    if not wanted:
+        raise AnswerError("the answer is empty")
+    return wanted
 
 
 def _unwrapped(value: Any) -> Any:
@@ -224,87 +162,40 @@ def _unwrapped(value: Any) -> Any:
     return next((value[key] for key in KEYS if key in value), value) if isinstance(value, dict) else value
 
 
-# --- names and numbers ---
+def _in_line(names: tuple[str, ...], line: str) -> list[int]:
+    """The actions that a line names, at least one. Raises AnswerError."""
+    forms = _forms(names)
+    if line.strip() in forms:  # a site's name may hold a separator
+        return [forms[line.strip()]]
+    line = LABEL.sub("", line.strip(DECORATION)).strip(DECORATION)
+    if (whole := DESCRIBED.match(ITEM.sub("", line))) and _plain(whole[1]) in forms:
+        return [forms[_plain(whole[1])]]
+    wanted = []
+    for part in SEPARATOR.split(line):
+        bare = ITEM.sub("", part.strip(DECORATION)).strip(DECORATION)
+        action = forms.get(bare, forms.get(_plain(bare)))
+        if action is not None:
+            wanted.append(action)
+        elif bare:
+            raise AnswerError(f"{checks.shown(bare)} is no action")
+    if not wanted:
+        raise AnswerError("the answer is empty")
+    return wanted
 
 
-class _Names:
-    """Action numbers by the ways to write a name."""
-
-    def __init__(self, game: Game) -> None:
-        self.count = game.num_actions
-        self.names = (*game.action_names, *(f"buy:{colour}" for colour in COLOUR_NAMES))
-        # The further actions, each with the colour of the post as states have it.
-        self.bought = {self.count + colour: 1 + colour for colour in range(NUM_COLOURS)}
-        self.exact = {name: number for number, name in enumerate(self.names)}
-        self.end_turn = self.exact["end_turn"]
-        loose: dict[str, list[int]] = {"buy bale": [self.exact["buy"]]}
-        for name, number in self.exact.items():
-            loose.setdefault(_loosely(name), []).append(number)
-        # Sites may differ in case alone. Such names are found by their exact spelling only.
-        self.loose = {name: numbers[0] for name, numbers in loose.items() if len(numbers) == 1}
-        self.kinds = ", ".join(action_ranges(game.board.num_sites))
-
-    def split(self, text: str) -> Iterator[str]:
-        """The parts of a text that each should name an action."""
-        text = text.strip()
-        if text in self.exact:  # a site's name may hold a separator
-            yield text
-            return
-        for line in text.splitlines():
-            described = DESCRIBED.match(_bare(line))
-            name = described["name"].strip(DECORATION) if described else ""
-            if described and name in self.exact:
-                yield f"{described['number']} {name}" if described["number"] else name
-            else:
-                yield from filter(None, map(_bare, SEPARATOR.split(NOTE.sub(self._note, line))))
-
-    def _note(self, match: re.Match[str]) -> str:
-        """What stands in brackets, if it names an action."""
-        named = any(self.find(_bare(part)) is not None for part in SEPARATOR.split(match["note"]))
-        return match[0] if named else ""
-
-    def read(self, part: Any) -> int:
-        """The number of the action that a part of an answer names. Raises AnswerError."""
-        if checks.is_whole_number(part, 0, self.count - 1):
-            return int(part)
-        if isinstance(part, str):
-            number = self.find(part)
-            twice = TWICE.fullmatch(part)
-            if number is None and twice:
-                number, other = (self.find(_bare(each)) for each in twice.groups() if each)
-                if number is not None and other is not None and number != other:
-                    both = f"{self.names[number]} and {self.names[other]}"
-                    raise AnswerError(f"{checks.shown(part)} names two actions, {both}; {FORM}")
-                number = None if other is None else number
-            if number is not None:
-                return number
-        raise AnswerError(f"{checks.shown(part)} is no action ({self.kinds} …); {FORM}")
-
-    def reads(self, text: str) -> bool:
-        """Whether a text names actions and nothing else."""
-        parts = list(self.split(text))
-        return bool(parts) and all(self.find(part) is not None for part in parts)
-
-    def find(self, text: str) -> int | None:
-        """The number of the action that a text names; None if it names none."""
-        if text in self.exact:
-            return self.exact[text]
-        digits = NUMBER.fullmatch(text)
-        if digits:
-            number = int(digits["number"])
-            return number if number < self.count else None
-        return self.loose.get(_loosely(text))
+@functools.lru_cache(maxsize=16)
+def _forms(names: tuple[str, ...]) -> dict[str, int]:
+    """The actions by the ways to write them. What could mean several, such as sites that differ in case alone, is left out."""
+    loose = [("pass", names.index(END_TURN))]
+    for number, name in enumerate(names):
+        kind, _, what = name.partition(":")
+        loose += [(_plain(form), number) for form in (name, action_words(name), f"{number} {name}")]
+        loose += [(_plain(what), number)] if kind == "move" else []
+    counts = Counter(form for form, _ in set(loose))
+    exact = {form: number for number, name in enumerate(names) for form in (str(number), name)}
+    return {form: number for form, number in loose if counts[form] == 1} | exact
 
 
-def _bare(text: str) -> str:
-    """A text without decoration and without the label of an entry in a list."""
-    return LABEL.sub("", text.strip(DECORATION)).strip(DECORATION)
-
-
-def _loosely(name: str) -> str:
-    """A name in lower case, without separators and filler words."""
-    words = re.split(r"[\s:_\\]+", name.lower())
-    if len(words) > 2 and words[-1] in NOUNS and words[-2] in COLOUR_NAMES:
-        words.pop()
-    first, *between, last = words if len(words) > 1 else [*words, ""]  # a site may be called as a filler word
-    return " ".join([first, *(word for word in between if word not in FILLERS), last])
+def _plain(text: str) -> str:
+    """A text in lower case, its words separated by single spaces."""
+    return " ".join(re.split(r"[\s:_()]+", text.lower())).strip()

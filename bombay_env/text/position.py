@@ -7,9 +7,10 @@ import numpy as np
 
 from bombay_env.board import SiteKind
 from bombay_env.game import Game
-from bombay_env.render.view import MARKETS, Holdings, View, plural, view
+from bombay_env.render.view import MARKETS, YOU, Holdings, View, plural, view
 from bombay_env.rules import COLOUR_NAMES
-from bombay_env.text.effects import PLACES, site_words
+from bombay_env.text.rulebook import token_gains
+from bombay_env.text.words import PLACES, site_words
 
 INDENT: Final = 10  # letters before what a line tells
 COLUMN_GAP: Final = "  "
@@ -115,6 +116,62 @@ def near_sites(game: Game) -> dict[str, list[str]]:
         near[a].append(b)
         near[b].append(a)
     return near
+
+
+def explain_sites(game: Game, states: np.ndarray, seat: int, names: Sequence[str] = ()) -> dict[str, list[str]]:
+    """What each site of the (1,) state means, in some five short lines, the first of which names what is there.
+
+    Args:
+        game: what is played.
+        states: one state.
+        seat: whose distance to each site is told.
+        names: what the seats are called; empty: by their numbers.
+    """
+    seen, near, costs = view(game, states, names=names), near_sites(game), enter_costs(game)
+    away = _distances(seen, seen.holdings[seat].site)
+    explained = {}
+    for site, actions in away.items():
+        elephants = [seen.who(has.seat) for has in seen.holdings if has.site == site]
+        explained[site] = [
+            site_words(seen, site),
+            *_meaning(seen, site),
+            *([f"elephants: {', '.join(elephants)}"] if elephants else []),
+            f"actions to its neighbours: {', '.join(f'{name} {costs[name]}' for name in near[site])}",
+            f"actions from {seen.who(seat)}: {actions}; {_far(seen, site).removeprefix('actions ')}",
+        ]
+    return explained
+
+
+def _meaning(seen: View, site: str) -> Iterator[str]:
+    """What can be done on a site, and what it brings."""
+    facts, rules = seen.facts, seen.game.rules
+    if site in facts["palaces"]:
+        owner = seen.who(facts["palaces"][site])
+        takes = f"{owner} {'take' if owner == YOU else 'takes'} {plural(rules.toll, 'rupee')}"
+        yield f"whenever another elephant enters, {takes} of toll from the bank"
+    elif site in facts["demand"]:
+        yield f"a sale pays in rupees: {', '.join(sale_words(seen, site))}"
+        left = facts["city_piles"][site]
+        yield f"City tokens left: {left}{'; the first sale of each player here gives one' if left else ''}"
+    elif site not in facts["posts"]:
+        token = facts["palace_tokens"].get(site)
+        gain = f"; its builder gets the token, which {token_gains(rules)[token]}" if token else ""
+        yield f"a palace can be built here for 1 bale and {plural(rules.build_cost, 'action')}{gain}"
+    elif seen.is_closed(site):
+        yield f"no market has {facts['posts'][site]} bales; the next set may bring some"
+
+
+def _far(seen: View, site: str) -> str:
+    away = _distances(seen, site)
+    return (
+        f"actions to the cities: {', '.join(f'{city} {away[city]}' for city in seen.facts['demand'] if city != site)}"
+    )
+
+
+def _distances(seen: View, site: str) -> dict[str, int]:
+    """The fewest actions from a site to each site."""
+    board, distances = seen.game.board, seen.game.tables[0]["distance"]
+    return dict(zip((other.name for other in board.sites), distances[board.site_index(site)].tolist(), strict=True))
 
 
 def describe_result(game: Game, states: np.ndarray) -> str:

@@ -96,7 +96,7 @@ WRONG_OF_LANES = [
         *(((BombaySingleEnv, BombayVectorEnv), *row) for row in WRONG_OF_LEARNERS),
         *(((BombayVectorEnv,), *row) for row in WRONG_OF_LANES),
     ],
-    ids=repr,
+    ids=lambda value: ",".join(value) if isinstance(value, dict) else "",
 )
 def test_the_message_names_a_wrong_argument_and_what_is_allowed(makers, wrong, words):
     for make in makers:

@@ -4,6 +4,7 @@ Figures in words are compared with RULES.md by hand, in positions built for it, 
 """
 
 import random
+import re
 
 import numpy as np
 import pytest
@@ -338,6 +339,46 @@ def test_the_board_in_words_has_every_trail_twice() -> None:
     assert "(2 actions)" not in text.describe_board(variant(hill_cost=1))
 
 
+def test_each_site_is_explained_with_prices_gains_and_distances() -> None:
+    states = position(official(2), player=1, at="E2", palaces={"G1": 0}, markets=[{"blue": 1}, {}, {}])
+    told = text.explain_sites(official(2), states, 1, ("you", "greedy"))
+    assert list(told) == [site.name for site in official(2).board.sites]
+    assert told["E2"] == [
+        "a purple post (closed)",
+        "no market has purple bales; the next set may bring some",
+        "elephants: greedy",
+        "actions to its neighbours: B 2, G4 1, G6 1, H2 1",
+        "actions from greedy: 0; to the cities: Bombay 6, Indore 2, Nagpur 2, Hyderabad 2",
+    ]
+    assert told["G1"][:2] == [
+        "a palace of you",
+        "whenever another elephant enters, you take 1 rupee of toll from the bank",
+    ]
+    assert told["E3"][0] == "a blue post (left market: 1 rupee, 1 action)"
+    assert told["G2"][1].endswith("its builder gets the token, which counts as a City token at the end")
+    city = told["Bombay"]
+    demand = state_to_dict(states[0], official(2).rules, official(2).board)["demand"]["Bombay"]
+    assert city[0] == f"a city that wants {', '.join(demand)}"
+    assert re.fullmatch(
+        rf"a sale pays in rupees: {demand[0]} [45].*, {demand[1]} [34].*, {demand[2]} [12] \+ [12] Clients?", city[1]
+    )
+    assert city[2] == "City tokens left: 1; the first sale of each player here gives one"
+
+
+def test_the_explanations_have_the_numbers_of_the_variant() -> None:
+    game = Game(
+        Rules(2, toll=7, build_cost=2, palace_token_rupees=9, hill_cost=3, sale_rupees=(8, 3, 1)), official(2).board
+    )
+    states = position(game, palaces={"G1": 0})
+    told = text.explain_sites(game, states, 0)
+    assert "seat 0 takes 7 rupees of toll" in told["G1"][1]
+    assert "for 1 bale and 2 actions" in told["H1"][1]
+    assert " 8" in told["Bombay"][1]
+    assert "A 3" in told["H1"][-2]
+    tokens = state_to_dict(states[0], game.rules, game.board)["palace_tokens"]
+    assert "pays 9 rupees at once" in told[next(site for site, kind in tokens.items() if kind == "rupees")][1]
+
+
 def test_the_result_accounts_for_every_rupee() -> None:
     game = official(3)
     states = position(
@@ -375,8 +416,8 @@ def test_a_shared_win_names_all_winners() -> None:
         ("MOVE to A", ["move:A"]),
         ("buy, end turn", ["buy", "end_turn"]),
         ("1. **buy**\n2. **end turn**", ["buy", "end_turn"]),
-        ("move:G1 -> build with the blue bale → end turn", ["move:G1", "build:blue", "end_turn"]),
-        ("move G1, then build a palace with blue and then move:E1", ["move:G1", "build:blue", "move:E1"]),
+        ("move:G1 -> build a palace with blue → end turn", ["move:G1", "build:blue", "end_turn"]),
+        ("move G1, then build a palace with blue, then move:E1", ["move:G1", "build:blue", "move:E1"]),
         ('["buy", 38]', ["buy", "end_turn"]),
         ('{"why": "cheap", "actions": ["buy", "end_turn"]}', ["buy", "end_turn"]),
         ('{"action": 24}', ["buy"]),
@@ -384,7 +425,6 @@ def test_a_shared_win_names_all_winners() -> None:
         ('A bale costs 2, so I buy.\n```json\n["buy"]\n```\nGood luck!', ["buy"]),
         ("Not the action: move:H1.\n\nAnswer: move:A\nOn reflection:\n**Answer:** buy, end turn", ["buy", "end_turn"]),
         ("Actions:\n- buy\n- end turn", ["buy", "end_turn"]),
-        ("Answer: " * 5_000 + "buy", ["buy"]),
     ],
 )
 def test_an_answer_is_understood(answer: object, names: list[str]) -> None:
@@ -403,7 +443,9 @@ NOW = "legal are move:A, move:G1, move:G5, move:H1, buy, consolidate, end_turn"
     [
         ("", ["the answer is empty", NOW]),
         ("[]", ["the answer is empty", NOW]),
-        ("E1", ["'E1' is no action", "separated by commas", NOW]),
+        ("E1", ["move:E1 is illegal", NOW]),
+        ("E9", ["'E9' is no action", "answer with names or numbers", NOW]),
+        ("Answer: " * 5_000 + "buy", ["is no action"]),
         ("move", ["'move' is no action", NOW]),
         ("I would rather buy", ["'I would rather buy' is no action", NOW]),
         ("99", ["'99' is no action"]),
@@ -415,7 +457,7 @@ NOW = "legal are move:A, move:G1, move:G5, move:H1, buy, consolidate, end_turn"
         ('{"move": "buy"}', ["is no action"]),
         ("sell blue", ["sell:blue is illegal", NOW]),
         ("buy, buy", ["after buy, with 1 action and 0 rupees left, buy is illegal; legal are move:G1,"]),
-        ("buy:blue", ["buy:blue is illegal", NOW]),
+        ("buy:blue", ["'buy:blue' is no action", NOW]),
         ("end_turn, buy", ["the turn is over after end_turn; leave out buy"]),
         ("move:A, move:H1, buy", ["the turn is over after move:A, move:H1; leave out buy"]),
         (["end_turn"] * 100, ["the answer has 100 actions; a turn has at most 18"]),

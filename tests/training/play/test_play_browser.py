@@ -221,6 +221,28 @@ def test_after_an_action_the_keyboard_is_at_the_next_choice_and_a_double_click_a
             page.wait_for_function("() => document.activeElement.closest('#actions')")
 
 
+def test_what_can_be_clicked_does_not_change_under_the_pointer(browser, table):
+    """The tools keep their places, and the second click of a double click does nothing."""
+    tools = ("undo", "hint", "new", "record")
+    with page_at(browser, table) as page:
+        page.wait_for_selector("#actions button")
+
+        def places():
+            first = page.locator("#actions button").first.bounding_box()
+            return [page.locator(f"[data-key={key}]").bounding_box() for key in tools], first["x"], first["y"]
+
+        page.evaluate("scrollTo(0, 0)")
+        before = places()
+        for action in ("move:E1", "buy"):
+            start = version(page)
+            with change(page):
+                page.dblclick(f"#actions [data-key='{action}']")
+            page.wait_for_timeout(300)
+            assert version(page) == start + 1
+            page.evaluate("scrollTo(0, 0)")
+            assert places() == before
+
+
 def test_the_page_fits_a_phone_and_is_used_by_touch(browser, table):
     with page_at(browser, table, 390, 844, has_touch=True) as page:
         page.wait_for_selector("#actions button")

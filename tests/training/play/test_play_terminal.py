@@ -9,7 +9,7 @@ import pytest
 from test_play_session import SHORT, session
 
 from bombay_env.record import read_records
-from bombay_env.text import describe_result, describe_rules, describe_site, draw_map, summarize_rules
+from bombay_env.text import describe_board, describe_result, describe_rules, explain_sites, summarize_rules
 from bombay_training.play import terminal
 from bombay_training.play.session import END_TURN
 from helpers.failing_agents import Wrong, raising
@@ -77,21 +77,21 @@ def test_undo_and_errors_and_hints(said, capsys, tmp_path):
     assert "File exists" in shown
     assert taken.read_text() == "mine"
     assert "1. Move to E" in shown
-    assert "map SITE      show what is on a site" in shown
+    assert "sites E1      show what is on a site" in shown
     assert table.legal()[0] == "move:E1"
 
 
 def test_commands_tell_the_game_and_change_nothing(said, capsys):
     table = session(None, "random", "random")
     before = table.states.tobytes(), table.version
-    said(["rules", "rules all", "map", "map e1", "map E9", "log", "quit"])
+    said(["rules", "rules all", "sites", "sites e1", "sites E9", "log", "quit"])
     terminal.play(table, "champion")
     shown = capsys.readouterr().out
     plain = " ".join(shown.split())
     assert " ".join(summarize_rules(table.game).split()) in plain
     assert " ".join(describe_rules(table.game).split()) in plain
-    assert draw_map(table.game, table.states, 120) in shown
-    assert describe_site(table.game, table.states, "E1") in shown
+    assert " ".join(describe_board(table.game).split()) in plain
+    assert f"E1: {' '.join(explain_sites(table.game, table.states, 0)['E1'])}" in plain
     assert 'has no site "E9"' in shown
     assert shown.count("Set 1 of 3 begins.") == 2
     assert (table.states.tobytes(), table.version) == before
@@ -187,11 +187,12 @@ class Newcomer:
             site = waiting.popleft()
             if site in self.trails:
                 continue
-            yield f"map {site}"
+            yield f"sites {site}"
             told = self.listen()
             if re.search(rf"^{site}: an? \w+ post \(\w+ market", told, flags=re.MULTILINE):
                 self.posts.add(site)
-            self.trails[site] = re.findall(r"^  (\w+) +\d actions?  ", told, flags=re.MULTILINE)
+            neighbours = told.partition("actions to its neighbours: ")[2].partition("\nactions from")[0]
+            self.trails[site] = re.findall(r"(\w+) \d", neighbours)
             waiting += self.trails[site]
 
     def step_to(self, goals, here):

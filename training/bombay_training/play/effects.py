@@ -42,20 +42,6 @@ def preview(game: Game, states: np.ndarray, action: int) -> tuple[np.ndarray, bo
     return after, over
 
 
-def action_words(name: str) -> str:
-    """An action's name in words, as a button shows it."""
-    kind, _, what = name.partition(":")
-    return {
-        "move": f"Move to {what}",
-        "buy": "Buy a bale",
-        "sell": f"Sell {what}",
-        "build": f"Build a palace with {what}",
-        "take": f"Take {what}",
-        "consolidate": "Consolidate",
-        "end_turn": "End the turn",
-    }[kind]
-
-
 def effect_words(game: Game, before: np.ndarray, after: np.ndarray, names: Sequence[str] = ()) -> str:
     """What the mover of `before` has changed, in words.
 

@@ -10,7 +10,8 @@ import bombay_agents
 from bombay_agents.turns.evaluator import PythonEvaluator
 from bombay_env import Game
 from bombay_env.agent import check_plays, name_of
-from bombay_training.play.effects import action_words, effect_words, preview
+from bombay_env.text import action_words
+from bombay_training.play.effects import effect_words, preview
 
 # A number of simulations, some half a second of them: the same position always gets the same advice.
 DEFAULT_ADVISER = "champion:nodes=4000"

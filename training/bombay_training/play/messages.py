@@ -15,9 +15,8 @@ from bombay_env.render import panels, svg
 from bombay_env.render.picture import document
 from bombay_env.render.view import MARKETS, Holdings, LastAction, View, called, view
 from bombay_env.rules import COLOUR_NAMES
-from bombay_env.text import ActionEffect, action_effects, describe_tables
+from bombay_env.text import ActionEffect, action_effects, action_words, describe_tables
 from bombay_training.play.account import CLIENTS, COLUMNS, account
-from bombay_training.play.effects import action_words
 from bombay_training.play.session import END_TURN, Event, Session
 
 ICON_ROOM: Final = (-20, -16, 20, 16)

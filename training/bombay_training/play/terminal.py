@@ -8,15 +8,14 @@ import textwrap
 from pathlib import Path
 from typing import Final
 
-from bombay_env import Game
 from bombay_env.state import turn_of
 from bombay_env.text import (
     action_effects,
+    describe_board,
     describe_position,
     describe_result,
     describe_rules,
-    describe_site,
-    draw_map,
+    explain_sites,
     parse_answer,
     summarize_rules,
 )
@@ -26,15 +25,15 @@ from bombay_training.play.messages import news
 from bombay_training.play.session import END_TURN, Session, SessionError
 
 WELCOME: Final = (
-    "New to the game? `rules` shows the rules in short, `map` draws the board, and `help` lists all commands."
+    "New to the game? `rules` shows the rules in short, `sites` lists the board, and `help` lists all commands."
 )
 COMMANDS: Final = (
     ("2", "take the action with this number in the list"),
     ("move:E1, buy", "take one action or several by name; the last may be `end_turn`"),
     ("undo", "take the whole turn back, if it has not ended"),
     ("Enter", "show the whole position again"),
-    ("map", "draw the board with trails, posts, tokens, palaces and elephants"),
-    ("map SITE", "show what is on a site, where its trails lead, and what each move costs"),
+    ("sites", "list the sites and where their trails lead"),
+    ("sites E1", "show what is on a site, what can be done there, and what moves from it cost"),
     ("rules", "show the rules in short; `rules all`: all rules"),
     ("log", "show the last two rounds; `log all`: all turns so far"),
     ("hint", "show the best turns, and what is expected of each"),
@@ -73,7 +72,7 @@ class Terminal:
                 return
             self._try(line)
         self._print_result()
-        while (line := _input("the game is over; record FILE, log, map, or quit> ")) not in (None, "quit"):
+        while (line := _input("the game is over; record FILE, log, sites, or quit> ")) not in (None, "quit"):
             self._try(line)
 
     def _try(self, line: str) -> None:
@@ -139,18 +138,16 @@ class Terminal:
             with contextlib.redirect_stdout(sys.stderr):
                 agent = make_seat(rest)
             session.replace(version, agent)
-        elif word in ("help", "map", "rules", "log", "hint", "record", ""):
+        elif word in ("help", "sites", "rules", "log", "hint", "record", ""):
             self._show(word, rest)
         else:
             self._act(line)
 
     def _show(self, word: str, rest: str) -> None:
         """Print what a command asks for; nothing in the game changes."""
-        game, states = self.session.game, self.session.states
-        if word == "map":
-            _say(
-                describe_site(game, states, _site_name(game, rest)) if rest else draw_map(game, states, _columns()), 21
-            )
+        game = self.session.game
+        if word == "sites":
+            _say(self._site(rest) if rest else describe_board(game), 6)
         elif word == "rules":
             _say(describe_rules(game) if rest == "all" else f"{summarize_rules(game)}\n`rules all` shows all rules.", 2)
         elif word == "log":
@@ -169,6 +166,14 @@ class Terminal:
                 _say(f"  {command:<12}  {meaning}", 16)
         else:
             self._drawn, self._turn = -1, ()  # the position is printed before the next question
+
+    def _site(self, name: str) -> str:
+        """What a site means now. Raises ValueError if there is none of this name."""
+        session = self.session
+        told = explain_sites(session.game, session.states, max(session.mover, 0))
+        name = next((site for site in told if site.lower() == name.lower() and name not in told), name)
+        session.game.board.site_index(name)  # raises
+        return "\n".join([f"{name}: {told[name][0]}", *told[name][1:]])
 
     def _act(self, line: str) -> None:
         """Take the actions that a line names, all or none. Raises ValueError."""
@@ -219,12 +224,6 @@ class Terminal:
 def play(session: Session, adviser: str) -> None:
     """Play in the terminal; hints come from the agent `adviser`."""
     Terminal(session, adviser).play()
-
-
-def _site_name(game: Game, text: str) -> str:
-    """The site that a text names, in capitals or not; the text itself if there is none."""
-    names = [site.name for site in game.board.sites]
-    return next((name for name in names if name.lower() == text.lower() and text not in names), text)
 
 
 def _columns() -> int:

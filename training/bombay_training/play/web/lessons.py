@@ -12,9 +12,8 @@ import numpy as np
 from bombay_env import Game, Rules
 from bombay_env.render.view import plural, view
 from bombay_env.rules import COLOUR_NAMES
-from bombay_env.text import describe_rules, explain_sites, summarize_rules
+from bombay_env.text import action_words, describe_rules, explain_sites, summarize_rules
 from bombay_env.text.rulebook import market_prices, sale_places
-from bombay_training.play.effects import action_words
 from bombay_training.play.session import Session
 
 ACTION: Final = re.compile(r"`((?:move|sell|build|take):[A-Z]+|buy|consolidate|end_turn)`")

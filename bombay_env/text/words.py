@@ -71,6 +71,20 @@ def describe_actions(game: Game, states: np.ndarray, viewer: int | None = None) 
     return "\n".join(f"{each.action} {each.name}: {each.words}" for each in action_effects(game, states, viewer))
 
 
+def action_words(name: str) -> str:
+    """An action's name in words, as a button shows it."""
+    kind, _, what = name.partition(":")
+    return {
+        "move": f"Move to {what}",
+        "buy": "Buy a bale",
+        "sell": f"Sell {what}",
+        "build": f"Build a palace with {what}",
+        "take": f"Take {what}",
+        "consolidate": "Consolidate",
+        "end_turn": "End the turn",
+    }[kind]
+
+
 def site_words(seen: View, site: str) -> str:
     """What stands on a site: a palace, a post with the price of its bales, a city with its demand, a palace token, or nothing."""
     facts, board = seen.facts, seen.game.board
