@@ -29,6 +29,7 @@ from bombay_training.matches.statistics import final_with_interval, share_with_i
 from bombay_training.warm_up import least_work
 from helpers.position import official, position, variant
 from helpers.refusal import refusal
+from helpers.searches import Even
 from helpers.variants import random_game
 
 SLOW = numba.config.DISABLE_JIT
@@ -248,16 +249,6 @@ ERRORS = [ValueError("which is wrong"), RuntimeError("two\nlines"), SystemExit(0
 class Raising(Inner):
     def __init__(self, which: int) -> None:
         raise ERRORS[which]
-
-
-class Even:
-    """An evaluator: all seats are worth the same."""
-
-    def __init__(self, worth: float = 0.5):
-        self.worth = worth
-
-    def values(self, game, states):
-        return np.full((len(states), game.num_players), self.worth)
 
 
 MADE, EVALUATOR = Inner(), Even()

@@ -338,7 +338,7 @@ def test_every_turn_that_is_planned_has_its_own_key():
 SEARCHES = {
     "flat-mc": lambda game: make("flat-mc:rollouts=9,k=3,rounds=2"),
     "search": lambda game: make("search:nodes=9,k=3"),
-    "search in Python": lambda game: make("search:nodes=9,k=3,value=[test_agents:Even]"),
+    "search in Python": lambda game: make("search:nodes=9,k=3,value=[helpers.searches:Even]"),
     "zero": lambda game: ValueNetAgent(random_net(game), draws=3),
     "zero-search": lambda game: SearchAgent(ValueNetAgent(random_net(game)), nodes=9),
 }

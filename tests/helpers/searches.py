@@ -10,6 +10,16 @@ from helpers.nets import SHORT, SLOW
 from helpers.position import official, variant
 
 
+class Even:
+    """An evaluator in Python: all seats are worth the same."""
+
+    def __init__(self, worth: float = 0.5):
+        self.worth = worth
+
+    def values(self, game, states):
+        return np.full((len(states), game.num_players), self.worth)
+
+
 def short_game(n=2):
     """The official game; with the compiler off, one of short turns."""
     return variant(n, **SHORT) if SLOW else official(n)

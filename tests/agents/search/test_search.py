@@ -320,7 +320,7 @@ def test_best_turns_begin_with_the_one_that_is_played():
     most = first + int(root.edge_visits[first : first + root.num_edges[root.edge_child[edge]]].argmax())
     after = play(game, found[0].state, *map(game.action_name, found[0].line[0]))
     assert without_seeds(after).tobytes() == edges[most].tobytes(), "the next seat's turn that was simulated most"
-    own = make("search:nodes=3,value=[test_agents:Even]")
+    own = make("search:nodes=3,value=[helpers.searches:Even]")
     with pytest.raises(ValueError, match=r"compares turns only with a compiled evaluator, such as that of zero$"):
         own.best_turns(game, states, np.random.default_rng(3))
     ended = play(game, last_turn(game), "end_turn")
