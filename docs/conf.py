@@ -35,7 +35,7 @@ nitpicky = True
 OTHERS = "collections|contextlib|enum|gymnasium|nn|np|numba|numpy|os|pathlib|pettingzoo|random|torch|typing"
 # Made once and passed on, so that nobody calls their methods; or on their packages' pages by shorter names.
 UNLISTED = (
-    "TurnWorkspace|EndgameWorkspace|WorkerPool|ValueNet|LastAction|RunSettings|LostGame|"
+    "TurnWorkspace|Workspace|WorkerPool|ValueNet|LastAction|RunSettings|LostGame|"
     "HasEvaluator|PythonEvaluator|Match|Progress|Estimate|Times|Store|Engine|Seating|FaultCount|Model|LaneGenerator"
 )
 nitpick_ignore_regex = [
