@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bombay_training.learners.runs import RunSettings
 from bombay_training.learners.train import SETTINGS
-from docs.generate import agents, commands, fairness, league, markdown, picture, spaces, speed, tables, trainers
+from docs.generate import agents, commands, fairness, league, markdown, picture, rules, spaces, speed, tables, trainers
 
 
 def blocks(docs: Path) -> dict[str, Callable[[], str]]:
@@ -40,6 +40,7 @@ def generated(docs: Path) -> dict[Path, str]:
         OSError: a page or a file of results cannot be read.
     """
     texts = {
+        docs / "rules.md": rules.page(),
         docs / "spaces.md": spaces.page(),
         docs / "leaderboard.md": league.page(),
         docs / "board.svg": picture.page(),

@@ -13,7 +13,7 @@ def test_generated_documents_are_up_to_date():
     """To bring them up to date: `python -m docs.generate`, in the checkout."""
     assert sorted(pages.outdated(DOCS)) == []
     names = {page.name for page in pages.generated(DOCS)}
-    assert {"README.md", "spaces.md", "cli.md", "agents.md", "performance.md", "leaderboard.md"} <= names
+    assert {"README.md", "rules.md", "spaces.md", "cli.md", "agents.md", "performance.md", "leaderboard.md"} <= names
 
 
 def test_what_is_out_of_date_is_found(tmp_path):
@@ -25,7 +25,7 @@ def test_what_is_out_of_date_is_found(tmp_path):
     page.write_text("before\n<!-- generated: cold-start -->\nold\n<!-- end -->\nafter\n")
 
     written = pages.outdated(tmp_path / "docs")
-    assert [path.name for path in written] == ["spaces.md", "leaderboard.md", "board.svg", "page.md"]
+    assert [path.name for path in written] == ["rules.md", "spaces.md", "leaderboard.md", "board.svg", "page.md"]
     assert written[page].startswith("before\n<!-- generated: cold-start -->\nMeasured on ")
     assert written[page].endswith("|\n<!-- end -->\nafter\n")
     for path, text in written.items():

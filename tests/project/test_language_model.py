@@ -62,27 +62,31 @@ def played(**options: Any) -> Any:
 
 
 def test_a_model_that_answers_well_plays_whole_turns(server: Any, tmp_path: Path) -> None:
-    server.answer = lambda _: completion("It is far.\nAnswer: move:E1, move:A, end_turn")
+    answer = json.dumps({"thoughts": "It is far.", "actions": ["move:E1", "move:A", "end_turn"]})
+    server.answer = lambda _: completion(answer)
     transcript = tmp_path / "chats.jsonl"
     match = played(extra_body='{"max_tokens": 9}', transcript=str(transcript))
     assert match.faults == ()
     assert len(server.requests) == 2 * TURNS
     path, key, request = server.requests[0]
     assert (path, key, request["model"], request["max_tokens"]) == ("/v1/chat/completions", "Bearer secret", "stub", 9)
+    schema = request["response_format"]["json_schema"]["schema"]
+    assert schema["properties"]["actions"]["items"]["enum"] == list(GAME.action_names)
     system, user = request["messages"]
     assert text.describe_rules(GAME) in system["content"]
     assert "You are seat 0. Legal actions:\n" in user["content"]
     lines = [json.loads(line) for line in transcript.read_text(encoding="utf-8").splitlines()]
     assert len(lines) == 2 * TURNS
     assert lines[0]["messages"] == [user]
-    assert lines[0]["answer"].startswith("It is far.")
+    assert lines[0]["answer"] == answer
     assert lines[0]["reply"]["usage"] == USAGE
 
 
 def test_an_answer_that_is_not_understood_is_asked_for_once_more(server: Any) -> None:
     server.answer = lambda request: completion("consolidate" if len(request["messages"]) > 2 else "I fly away")
-    assert played().faults == ()
+    assert played(extra_body='{"response_format": null}').faults == ()
     assert len(server.requests) == 2 * 2 * TURNS
+    assert all("response_format" not in sent for _, _, sent in server.requests)
     *_, answer, problem = next(sent["messages"] for _, _, sent in server.requests if len(sent["messages"]) > 2)
     assert answer == {"role": "assistant", "content": "I fly away"}
     assert "'I fly away' is no action" in problem["content"]

@@ -3,8 +3,9 @@
     export OPENAI_BASE_URL=http://127.0.0.1:8000/v1 OPENAI_MODEL=my-model
     cd training/examples; bombay arena language_model:LanguageModel greedy --blocks 25 --processes 1
 
-OPENAI_API_KEY is sent if it is set. The model gets the rules, the position and the legal actions in words and answers with the
-actions of its turn. If an answer is not understood, it is told why and asked once more; then it loses the game.
+OPENAI_API_KEY is sent if it is set. The model gets the rules, the position and the legal actions in words and answers with its
+thoughts and the actions of its turn, as JSON of a schema that names all actions of the game. If an answer is not understood,
+it is told why and asked once more; then it loses the game.
 """
 
 import json
@@ -22,7 +23,7 @@ from bombay_env import Game, text
 
 TASK: Final = """You play the game below and want to win. Each message has a position in which it is your turn, and the actions
 that are legal now. After one of them others may be legal that are not listed: for instance, `buy` may follow a move.
-Think briefly. Then write all actions of your turn in one last line, separated by commas: Answer: ACTION, ACTION, …"""
+Think briefly, then list all actions of your turn. Answer with JSON: {"thoughts": "…", "actions": ["ACTION", "ACTION", …]}"""
 RETRIES: Final = 3  # of a failed request, unless its status says that it is wrong
 
 
@@ -32,7 +33,8 @@ class LanguageModel:
     Args:
         parallel: requests at the same time.
         timeout: seconds without a byte from the endpoint after which a request has failed.
-        extra_body: a JSON object whose entries are added to every request.
+        extra_body: a JSON object whose entries are added to every request; null leaves an entry out, such as
+            `{"response_format": null}` for an endpoint without schemas.
         transcript: a file to which every question and answer is added as a line of JSON; none if it is empty.
 
     Raises:
@@ -75,7 +77,7 @@ class LanguageModel:
             chats[key].append({"role": "user", "content": f"{text.describe_position(game, state)}\n\n{legal}"})
         for _ in range(2):
             with ThreadPoolExecutor(self.parallel) as pool:
-                answers = list(pool.map(self._answer, chats.values()))
+                answers = list(pool.map(lambda chat: self._answer(game, chat), chats.values()))
             for key, answer in zip(list(chats), answers, strict=True):
                 try:
                     turn = text.parse_answer(game, states[key], answer) if isinstance(answer, str) else [answer]
@@ -83,7 +85,7 @@ class LanguageModel:
                     del chats[key]
                 except text.AnswerError as error:
                     self.planned[key] = RuntimeError(f"the answer cannot be played: {error}")
-                    problem = f"That cannot be played: {error}. Write all actions of your turn again, after 'Answer:'."
+                    problem = f"That cannot be played: {error}. Answer again with all actions of your turn."
                     chats[key] += [{"role": "assistant", "content": str(answer)}, {"role": "user", "content": problem}]
 
     def _remember(self, game: Game, state: np.ndarray, turn: list[Any]) -> None:
@@ -93,9 +95,10 @@ class LanguageModel:
                 game.step(after, [turn[place - 1]])
             self.planned[after.tobytes()] = action
 
-    def _answer(self, chat: list[dict[str, str]]) -> str | RuntimeError:
+    def _answer(self, game: Game, chat: list[dict[str, str]]) -> str | RuntimeError:
         """The model's answer, or why there is none."""
-        body = json.dumps({**self.body, "messages": chat}).encode()
+        entries = {"response_format": turn_format(game), **self.body, "messages": chat}
+        body = json.dumps({name: entry for name, entry in entries.items() if entry is not None}).encode()
         request = urllib.request.Request(self.url, body, {"Content-Type": "application/json"})
         if key := os.environ.get("OPENAI_API_KEY"):
             request.add_unredirected_header("Authorization", f"Bearer {key}")  # for this server only
@@ -119,3 +122,11 @@ class LanguageModel:
                         file.write(f"{json.dumps(exchange, ensure_ascii=False)}\n")
                 return answer
         return RuntimeError(f"request to {self.url} failed: {' '.join(reason.split())}")
+
+
+def turn_format(game: Game) -> dict[str, Any]:
+    """The form of an answer: thoughts, then actions of the game by name. Which are legal depends on those before them."""
+    actions = {"type": "array", "items": {"type": "string", "enum": list(game.action_names)}}
+    schema = {"type": "object", "properties": {"thoughts": {"type": "string"}, "actions": actions}}
+    schema |= {"required": ["thoughts", "actions"], "additionalProperties": False}
+    return {"type": "json_schema", "json_schema": {"name": "turn", "strict": True, "schema": schema}}

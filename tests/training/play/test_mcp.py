@@ -178,11 +178,15 @@ def test_a_whole_turn_is_one_call_and_wrong_actions_change_nothing() -> None:
     played(script)
 
 
-def test_the_description_of_a_new_game_names_the_opponents() -> None:
+def test_tools_name_the_opponents_and_the_actions() -> None:
     async def script(client: Any) -> None:
-        told = {tool.name: tool.description for tool in (await client.list_tools()).tools}
+        tools = (await client.list_tools()).tools
+        told = {tool.name: tool.description for tool in tools}
         assert 'or the name of an opponent: greedy, net:path={x}. Default: "model"' in told["new_game"]
         assert all("{" not in words for name, words in told.items() if name != "new_game")
+        schema = next(tool.model_dump(by_alias=True)["inputSchema"] for tool in tools if tool.name == "act")
+        names = schema["properties"]["actions"]["anyOf"][0]["items"]["enum"]
+        assert names == list(Game(Rules.official(2)).action_names)
 
     played(script, ("greedy", "net:path={x}"))
 

@@ -27,9 +27,6 @@ from bombay_training.play.session import END_TURN, Session
 
 MODEL: Final = "model"  # the seat of the language model
 DEFAULT_PLAYERS: Final = 4
-# What a model should write. `parse_answer` understands more and says what is wrong.
-ACTION_SCHEMA: Final = {"anyOf": [{"type": "string"}, {"type": "integer"}]}
-ACTIONS_SCHEMA: Final = {"anyOf": [*ACTION_SCHEMA["anyOf"], {"type": "array", "items": ACTION_SCHEMA}]}
 
 
 class ModelTable:
@@ -47,7 +44,14 @@ class ModelTable:
 
     def tools(self) -> list[Callable[..., str]]:
         """What a model can do: functions whose docstrings it is told. They raise ValueError for what it must mend."""
-        return [self.rules, self.new_game, self.observe, self.legal_actions, self.act, self.record]
+        names = Game(Rules.official(DEFAULT_PLAYERS), self.board).action_names
+        schema = {"anyOf": [{"type": "array", "items": {"enum": list(names)}}, {"type": "string"}, {"type": "integer"}]}
+
+        def act(actions: Annotated[Any, WithJsonSchema(schema)]) -> str:
+            return self.act(actions)
+
+        act.__doc__ = self.act.__doc__
+        return [self.rules, self.new_game, self.observe, self.legal_actions, act, self.record]
 
     def rules(self, players: int | None = None) -> str:
         """The rules of the game in words, and the trails of the board. Read them before your first game.
@@ -113,10 +117,10 @@ class ModelTable:
         actions = describe_actions(session.game, session.states, session.viewer)
         return f"You are seat {session.mover}. Legal actions:\n{actions}"
 
-    def act(self, actions: Annotated[Any, WithJsonSchema(ACTIONS_SCHEMA)]) -> str:
-        """Take one action or the actions of your whole turn, such as "move:SITE, buy, end_turn", or a list of them.
+    def act(self, actions: Any) -> str:
+        """Take the actions of your turn: a list of names, or a text such as "move:SITE, buy, end_turn".
 
-        An action is a name or a number. It must be legal after those before it: `buy` may follow a move and is not listed yet.
+        A number may stand for a name. Each must be legal after those before it: `buy` may follow a move and is not listed yet.
         All are played if all are legal, else none is.
         When your turn is over, the others act until it is your turn again.
         """
