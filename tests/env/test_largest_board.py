@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 
 from bombay_agents import make
-from bombay_env import AutoresetGames, Game, IllegalActionError, Rules, text, wrappers
+from bombay_env import AutoresetGames, Game, IllegalActionError, Rules
 from bombay_env.envs.single import BombaySingleEnv
-from bombay_env.envs.vector import BombayVectorEnv
-from bombay_training.play.session import Session
 from helpers.rules import drawn, new_twin
 from helpers.variants import largest_board
 
@@ -85,29 +83,3 @@ def test_recorded_masks_are_those_of_the_positions():
     for mask, chosen in zip(masks, actions, strict=True):
         assert (mask == GAME.legal_actions(twin.states)).all()
         twin.step(chosen)
-
-
-def test_wrappers_show_all_actions():
-    single = wrappers.ActionMaskObservation(BombaySingleEnv(2, board=GAME.board))
-    many = wrappers.VectorActionMaskObservation(BombayVectorEnv(3, 2, board=GAME.board))
-    for env in (single, many):
-        seen, _ = env.reset(seed=1)
-        for _ in range(12):
-            masks = env.unwrapped.action_masks()
-            assert (seen["action_mask"] == masks).all()
-            assert masks[..., LAST].any()
-            actions = (np.random.default_rng(1).random(masks.shape) * masks).argmax(axis=-1)
-            seen, *_ = env.step(actions if env is many else int(actions))
-
-
-def test_people_and_programs_are_told_all_actions(states):
-    states, legal = states
-    for state, mask in zip(np.split(states, len(states)), legal, strict=True):
-        actions = np.flatnonzero(mask).tolist()
-        names = [GAME.action_names[action] for action in actions]
-        told = text.describe_actions(GAME, state)
-        assert [int(line.split()[0]) for line in told.splitlines() if line[:1].isdigit()] == actions
-        assert [text.parse_answer(GAME, state, name) for name in names] == [[action] for action in actions]
-        session = Session(GAME, [None, None], 1)  # of browser, terminal and MCP
-        session.states = state
-        assert session.legal() == names

@@ -10,8 +10,8 @@ from helpers.gym_envs import ID, LANES, each_autoreset, pick, play, same, single
 from helpers.refusal import refusal
 
 
-def masked(n=3):
-    return wrappers.ActionMaskObservation(single(n), "mask", "obs")
+def masked(n=3, dtype="int8"):
+    return wrappers.ActionMaskObservation(single(n), "mask", "obs", dtype)
 
 
 def test_the_mask_is_in_the_observation_under_the_chosen_key():
@@ -31,22 +31,28 @@ def test_the_mask_is_in_the_observation_under_the_chosen_key():
 
 @each_autoreset
 def test_lanes_with_masks_behave_like_single_environments_with_masks(autoreset):
-    many = wrappers.VectorActionMaskObservation(vector(3, autoreset_mode=autoreset), "mask", "obs")
-    singles = SyncVectorEnv([masked] * LANES, autoreset_mode=autoreset)
+    dtype = "bool" if autoreset is AutoresetMode.DISABLED else "int8"
+    many = wrappers.VectorActionMaskObservation(vector(3, autoreset_mode=autoreset), "mask", "obs", dtype)
+    singles = SyncVectorEnv([lambda: masked(3, dtype)] * LANES, autoreset_mode=autoreset)
+    lanes = SyncVectorEnv([lambda: single(3)] * LANES, autoreset_mode=autoreset)
+    sync = wrappers.VectorActionMaskObservation(lanes, "mask", "obs", dtype)
+    assert (many.observation_space["mask"].dtype, many.autoreset_mode) == (dtype, autoreset)
     assert many.single_observation_space == singles.single_observation_space
     assert many.observation_space == singles.observation_space
     observations, _ = many.reset(seed=5)
     assert same(dict(observations), dict(singles.reset(seed=5)[0]))
+    assert same(dict(observations), dict(sync.reset(seed=5)[0]))
     rng, ends = np.random.default_rng(1), 0
     for _ in range(40):
         actions = pick(observations["mask"], rng)
         returned, expected = many.step(actions), singles.step(actions)
         observations = returned[0]
+        assert same(dict(observations), dict(sync.step(actions)[0]))
         assert many.observation_space.contains(observations)
         assert same(returned, expected)
         ends += returned[2].sum()
         if autoreset is AutoresetMode.DISABLED and returned[2].any():
-            for env in (many, singles):
+            for env in (many, singles, sync):
                 observations, _ = env.reset(options={"reset_mask": returned[2].copy()})
                 assert (observations["mask"] == many.env.action_masks()).all()
     assert ends > LANES
@@ -57,45 +63,6 @@ def test_the_two_keys_must_differ(make):
     wrapper = wrappers.ActionMaskObservation if make is single else wrappers.VectorActionMaskObservation
     refusal(lambda: wrapper(make(2), "obs", "obs"), "mask_key", "observation_key", "'obs'", "differ")
     refusal(lambda: wrapper(make(2), mask_dtype="float32"), "mask_dtype is 'float32'", "one of int8, bool")
-
-
-@pytest.mark.filterwarnings("ignore::UserWarning")  # no target net
-def test_torchrls_dqn_has_a_finite_loss_at_the_end_of_a_game():
-    torch = pytest.importorskip("torch", reason="needs the extra `trainers`")
-    pytest.importorskip("torchrl", reason="needs the extra `trainers`")
-    from torchrl.envs import ActionMask, GymWrapper, TransformedEnv
-    from torchrl.modules import QValueActor
-    from torchrl.objectives import DQNLoss
-
-    env = TransformedEnv(GymWrapper(wrappers.ActionMaskObservation(single(2), mask_dtype="bool")), ActionMask())
-    net = torch.nn.Linear(584, 39)
-    actor = QValueActor(net, in_keys=["observation"], spec=env.action_spec, action_mask_key="action_mask")
-    steps = env.rollout(400, actor)
-    assert steps["next", "terminated"].any()
-    assert DQNLoss(actor, action_space="one-hot")(steps)["loss"].isfinite()
-
-
-def test_torchrls_masked_distribution_samples_from_masks_of_bools():
-    pytest.importorskip("torchrl", reason="needs the extra `trainers`")
-    import torch
-    from torchrl.envs import GymWrapper
-    from torchrl.modules import MaskedCategorical
-
-    one = wrappers.ActionMaskObservation(single(3), mask_dtype="bool")
-    many = wrappers.VectorActionMaskObservation(vector(3, autoreset_mode=AutoresetMode.DISABLED), mask_dtype="bool")
-    assert many.autoreset_mode is AutoresetMode.DISABLED
-    for env, lanes in ((GymWrapper(one), ()), (GymWrapper(many), (LANES,))):
-        data = env.reset()
-        assert (data["action_mask"].dtype, data["action_mask"].shape) == (torch.bool, (*lanes, 39))
-        for _ in range(30):
-            logits = torch.zeros(data["action_mask"].shape)
-            chosen = MaskedCategorical(logits=logits, mask=data["action_mask"]).sample()
-            data["action"] = torch.nn.functional.one_hot(chosen, 39)
-            assert data["action_mask"].any()
-            data = env.step(data)["next"]
-            if data["done"].any():
-                break
-    assert int(one.unwrapped._games.illegal_actions.sum() + many.unwrapped._games.illegal_actions.sum()) == 0
 
 
 def test_a_wrapped_environment_can_be_made_again_from_its_spec():

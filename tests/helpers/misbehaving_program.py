@@ -82,13 +82,9 @@ def answer(value, number=None):
 
 KINDS = {
     "crash": lambda: sys.exit(3),
-    "abort": lambda: os.kill(os.getpid(), signal.SIGSEGV),
     "raise": lambda: 1 / 0,
     "hang": sleep,
-    "slow": lambda: (time.sleep(3), answer(0)),
     "garbage": lambda: write(b"\x00\xff\x1b[31m {\n"),
-    "deep": lambda: write(b"[" * 50_000 + b"\n"),
-    "null": lambda: write(b"null\n"),
     "two-lines": lambda: write(b'{"id": 1, "action": 0}\n{"id": 2, "action": 0}\n'),
     "endless-line": lambda: flood(1, b"x" * 10_000),
     "endless-stderr": lambda: flood(2, b"\x1b[31m" * 3_000),
@@ -99,11 +95,6 @@ KINDS = {
     "spawn-and-kills-guard": spawn_and_kill_the_guard,
     "memory": eat_memory,
     "illegal-name": lambda: answer("take:blue"),
-    "illegal-number": lambda: answer(33),
-    "too-large": lambda: answer(10**25),
-    "object": lambda: answer({"move": "buy"}),
-    "empty": lambda: answer([]),
-    "turn-too-long": lambda: answer(["end_turn", "end_turn"]),
     "wrong-id": lambda: answer(0, ID + 1),
     "no-action": lambda: (say({"id": ID}), sleep()),
 }

@@ -1,7 +1,7 @@
 """The four styles: each shows its bias in games among the four, and none is a weak opponent."""
 
 import random
-from typing import NamedTuple
+from collections import Counter
 
 import numba
 import numpy as np
@@ -10,12 +10,10 @@ import pytest
 from bombay_agents.random import RandomAgent
 from bombay_agents.scripted.greedy import GreedyAgent
 from bombay_agents.scripted.styles import BuilderAgent, HoarderAgent, SellerAgent, TollKeeperAgent, favourite_colour
-from bombay_env.actions import BUILD, BUY, SELL, TAKE
 from bombay_env.rules import NUM_COLOURS
-from bombay_training.evaluation.arena import one_vs_rest
+from bombay_training.evaluation.arena import one_vs_rest, run_blocks
 from bombay_training.matches.statistics import share_with_interval
 from helpers.position import official, position, random_play
-from helpers.seatings import rotations
 from helpers.variants import random_game
 
 SLOW = numba.config.DISABLE_JIT
@@ -24,67 +22,43 @@ DEALS = 15
 many_games = pytest.mark.skipif(SLOW, reason="biases and strength take dozens of games")
 
 
-class Behaviour(NamedTuple):
-    """What each agent of a line-up did, per game."""
-
-    sales: np.ndarray
-    palaces: np.ndarray
-    early: np.ndarray  # share of its palaces built in the first half of the game
-    tolls: np.ndarray  # rupees
-    main: np.ndarray  # share of the most frequent colour among the bales it bought
-
-
 def behaviour(game, lineup, deals):
-    """`Behaviour` of the line-up over `deals` deals in every cyclic seating."""
-    n = game.num_players
-    seatings = rotations(n)
-    agent_of = np.repeat(seatings, deals, axis=0)  # (games, seats)
-    states = game.new_states(np.tile(np.arange(deals), n))
-    sales, palaces, early, tolls = (np.zeros((len(states), n)) for _ in range(4))
-    bought = np.zeros((len(states), n, NUM_COLOURS))
-    rng = np.random.default_rng(0)
-    while not game.is_terminal(states).all():
-        games = np.flatnonzero(~game.is_terminal(states))
-        movers = game.current_player(states)
-        actions = np.zeros(len(states), np.int64)
-        for number, agent in enumerate(lineup):
-            lanes = games[agent_of[games, movers[games]] == number]
-            actions[lanes] = agent.act(game, states[lanes], rng)
-        before = states.copy()
-        game.step(states, actions)
-        movers, others = movers[games], actions[games] - game.board.num_sites
-        agents = agent_of[games, movers]
-        sales[games, agents] += (others >= SELL) & (others < BUILD)
-        built = (others >= BUILD) & (others < TAKE)
-        palaces[games, agents] += built
-        early[games, agents] += built & (before.set[games] < game.rules.sets // 2)
-        colour = before.post[games, before.position[games, movers]] - 1
-        bought[games, agents, colour] += others == BUY
-        gains = (states.rupees - before.rupees)[games, :n]
-        gains[np.arange(len(games)), movers] = 0
-        np.add.at(tolls, (games[:, None], agent_of[games]), gains)
-    return Behaviour(
-        sales.mean(0),
-        palaces.mean(0),
-        early.sum(0) / np.maximum(1, palaces.sum(0)),
-        tolls.mean(0),
-        (bought.max(2) / np.maximum(1, bought.sum(2))).mean(0),
-    )
+    """What each agent of a line-up did, by its name: sales, palaces, those of the first half of a game, tolls, per game; and
+    the share of the most frequent colour among the bales that it bought in a game.
+    """
+    records, done, main = [], {agent.name: Counter() for agent in lineup}, {agent.name: [] for agent in lineup}
+    run_blocks(game, lineup, deals, records=records)
+    for record in records:
+        bought, before = {name: Counter() for name in record.agents}, None
+        for event, (_, states) in zip(record.events, record.replay(), strict=True):
+            mover, _, action = event.partition(" ")
+            if not event.startswith("restock"):
+                name, kind = record.agents[int(mover)], action.partition(":")[0]
+                done[name][kind] += 1 / len(records)
+                done[name]["early"] += (kind == "build" and before["set"][0] < game.rules.sets // 2) / len(records)
+                if kind == "buy":
+                    bought[name][int(before["post"][0, before["position"][0, int(mover)]])] += 1
+                for seat, other in enumerate(record.agents):
+                    gain = int(states["rupees"][0, seat] - before["rupees"][0, seat])
+                    done[other]["tolls"] += (other != name) * gain / len(records)
+            before = states.copy()
+        for name, bales in bought.items():
+            main[name].append(max(bales.values(), default=0) / max(1, bales.total()))
+    return done, {name: np.mean(shares) for name, shares in main.items()}
 
 
 @many_games
 def test_biases_show_in_play():
-    found = behaviour(official(4), [style() for style in STYLES], DEALS)
-    seller, builder, keeper, hoarder = range(4)
-    others = {style: [other for other in range(4) if other != style] for style in range(4)}
-    assert found.sales[seller] > 1.3 * found.sales[others[seller]].max()
-    assert found.palaces[seller] < 0.2
-    assert found.palaces[builder] > 4.6 > found.palaces[others[builder]].max()
-    assert found.early[builder] > 0.68
-    assert (found.early * found.palaces).argmax() == builder
-    assert found.tolls[keeper] > 1.3 * found.tolls[others[keeper]].max()
-    assert found.tolls[keeper] / found.palaces[keeper] > 1.3 * found.tolls[builder] / found.palaces[builder]
-    assert found.main[hoarder] > 0.7 > 0.6 > found.main[others[hoarder]].max()
+    done, main = behaviour(official(4), [style() for style in STYLES], DEALS)
+    seller, builder, keeper, hoarder = (done[style.name] for style in STYLES)
+    assert seller["sell"] > 1.3 * max(builder["sell"], keeper["sell"], hoarder["sell"])
+    assert seller["build"] < 0.2
+    assert builder["build"] > 4.6 > max(seller["build"], keeper["build"], hoarder["build"])
+    assert builder["early"] > 0.68 * builder["build"]
+    assert builder["early"] > max(seller["early"], keeper["early"], hoarder["early"])
+    assert keeper["tolls"] > 1.3 * max(seller["tolls"], builder["tolls"], hoarder["tolls"])
+    assert keeper["tolls"] / keeper["build"] > 1.3 * builder["tolls"] / builder["build"]
+    assert main["hoarder"] > 0.7 > 0.6 > max(main[style.name] for style in STYLES[:3])
 
 
 @many_games

@@ -1,6 +1,5 @@
 """`flat-mc` and `search` as players: options, budgets, plans, the end of the game, and that they see no seed."""
 
-import itertools
 import re
 import types
 
@@ -59,22 +58,16 @@ def test_options_out_of_range_are_refused_in_one_line(made, reason):
     assert re.fullmatch(reason, refusal(made))
 
 
-@pytest.mark.parametrize("spec", ["search", "search:nodes=7", "flat-mc", "flat-mc:rollouts=7"])
-def test_a_budget_is_either_in_milliseconds_or_in_simulations(spec):
-    agent = make(spec)
-    count = getattr(agent, "nodes", None) or getattr(agent, "rollouts", None)
-    assert (agent.ms is None, count) == ((True, 7) if "7" in spec else (False, None))
-
-
 # --- Any game, and no use of the seed ---
 
 
-@both
-def test_decisions_depend_on_the_public_state_and_the_generator_only(spec):
+def test_decisions_of_flat_mc_depend_on_the_public_state_and_the_generator_only():
+    """`test_audit.py` audits a tree search, and its evaluators."""
     games = [short_game()]
     if not SLOW:
         games = [official(n) for n in (2, 3, 4, 5)]
         games.append(Game(Rules(3, sets=2, turns_per_set=2, basket=3, toll=2, fame=(0, 2, 5)), random_board(3)))
+    spec = f"flat-mc:rollouts={NODES},k=3,rounds=1"
     report = audit(lambda: make(spec), games, 2 if SLOW else 12 * len(games))
     assert str(report) == f"passed in {report.states} states"
 
@@ -117,49 +110,38 @@ def test_agents_play_the_turn_they_planned(spec):
 
 
 @pytest.fixture
-def looks(monkeypatch):
-    """Counts the looks at a clock that advances one millisecond at each."""
-    looks = itertools.count()
-    clock = types.SimpleNamespace(perf_counter=lambda: next(looks) / 1000)
-    monkeypatch.setattr(search_agent, "time", clock)
-    monkeypatch.setattr(halving, "time", clock)
-    return looks
+def spent(monkeypatch):
+    """Seconds that searches spend: a minute for the first call of a kernel, as when it is compiled, then a millisecond each."""
+    spent = [0.0]
 
+    def timed(inner):
+        def call(*arguments):
+            spent[0] += 0.001 if spent[0] else 60.0
+            return inner(*arguments)
 
-@pytest.mark.parametrize("spec", ["flat-mc:ms=6,k=2,rounds=1", "search:ms=6"])
-def test_a_budget_in_milliseconds_is_kept(spec, looks, monkeypatch):
-    monkeypatch.setattr(halving, "SLICE", 1)
-    game = short_game()
-    agent = make(spec)
-    agent.make_ready(game)
-    before = next(looks) + 1
-    agent.act(game, midgame(game, 3), np.random.default_rng(0))
-    assert 6 <= next(looks) - before <= 9
+        return call
+
+    monkeypatch.setattr(flat_mc, "simulate", timed(flat_mc.simulate))
+    monkeypatch.setattr(tree, "run", timed(tree.run))
+    for module in (search_agent, halving):
+        monkeypatch.setattr(module, "time", types.SimpleNamespace(perf_counter=lambda: spent[0]))
+    return spent
 
 
 @pytest.mark.parametrize(
-    ("spec", "kernel", "simulations"),
+    ("spec", "simulations"),
     [
-        ("flat-mc:ms=20,k=2,rounds=1", (flat_mc, "simulate"), lambda agent: agent.search.num_rollouts[:2].sum()),
-        ("search:ms=20,k=2", (tree, "run"), lambda agent: agent.search.search.tree.edge_visits[:2].sum()),
+        ("flat-mc:ms=20,k=2,rounds=1", lambda agent: agent.search.num_rollouts[:2].sum()),
+        ("search:ms=20,k=2", lambda agent: agent.search.search.tree.edge_visits[:2].sum()),
     ],
 )
-def test_the_first_turn_has_all_its_milliseconds(spec, kernel, simulations, monkeypatch):
-    """Here the first call of a kernel takes a minute, as when it is compiled, and each later one a millisecond."""
-    spent, inner = [0.0], getattr(*kernel)
-
-    def call(*arguments):
-        spent[0] += 0.001 if spent[0] else 60.0
-        return inner(*arguments)
-
-    monkeypatch.setattr(*kernel, call)
-    for module in (search_agent, halving):
-        monkeypatch.setattr(module, "time", types.SimpleNamespace(perf_counter=lambda: spent[0]))
+def test_each_turn_has_its_milliseconds_and_no_more_also_the_first(spec, simulations, spent):
     game, agent = short_game(), make(spec)
     agent.act(game, midgame(game, 3), np.random.default_rng(0))
-    first = simulations(agent)
+    first, before = simulations(agent), spent[0]
     agent.choose(game, midgame(game, 3)[0], np.uint64(0))
     assert first == simulations(agent) > 20
+    assert 0.0199 < spent[0] - before < 0.0231
 
 
 @pytest.mark.parametrize(("seconds", "cost"), [(1.0, 0.001), (1.0, 0.03), (0.01, 0.01)])
@@ -179,11 +161,11 @@ def test_halving_exceeds_its_time_by_at_most_one_simulation_of_each(seconds, cos
     assert simulated[5] == simulated.max() > simulated.min() or seconds < 8 * cost
 
 
-def test_a_search_with_a_budget_in_milliseconds_ends_when_its_memory_is_full(looks, monkeypatch):
+def test_a_search_with_a_budget_in_milliseconds_ends_when_its_memory_is_full(spent, monkeypatch):
     monkeypatch.setattr(search_agent, "NODES_PER_MS", 0)
     game = short_game()
     make("search:ms=1000").act(game, midgame(game, 3), np.random.default_rng(0))
-    assert next(looks) < 30
+    assert spent[0] < 60.03
 
 
 @pytest.mark.parametrize(("simulations", "count"), [(12, 3), (150, 8), (96, 5), (300, 12)])
@@ -205,7 +187,9 @@ def test_sequential_halving_spends_its_simulations(simulations, count):
 def test_agents_spend_their_budget_in_simulations():
     game = short_game()
     flat, search = make("flat-mc:rollouts=12,k=3,rounds=1"), make("search:nodes=12,k=3")
+    assert (make("flat-mc").rollouts, make("search").nodes) == (None, None)  # milliseconds by default
     for agent in (flat, search):
+        assert agent.ms is None
         agent.act(game, midgame(game), np.random.default_rng(0))
     assert flat.search.num_rollouts[:3].sum() == 12
     assert search.search.search.tree.visits[0] == 1 + 12

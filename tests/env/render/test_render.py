@@ -75,17 +75,9 @@ BOARDS = {
 
 
 def any_position(kind: str) -> tuple[Game, np.ndarray]:
-    """A position of five seats on one of the boards, in mid-game."""
-    game = Game(Rules.official(5), BOARDS[kind]())
+    """A position of five seats on one of the boards, or of two seats, in mid-game."""
+    game = official(2) if kind == "two seats" else Game(Rules.official(5), BOARDS[kind]())
     return game, play(game, 5, 90)
-
-
-def loaded_city(city: str) -> tuple[Game, np.ndarray]:
-    """Five elephants, four of them with two bales, in one city."""
-    game = official(5)
-    baskets = {seat: ["blue", "orange"] for seat in range(2)} | {2: ["purple", "yellow"], 3: ["purple", "yellow"]}
-    markets = [{"blue": 1}, {"orange": 1}, {}]
-    return game, position(game, elephants=dict.fromkeys(range(5), city), baskets=baskets, markets=markets)
 
 
 # --- reading a picture ---
@@ -160,27 +152,25 @@ def site_facts(root: ElementTree.Element, fact: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_svg_names_every_site_and_draws_every_trail(seed: int) -> None:
-    game, states = played(seed, 10 * seed)
-    root = parse(game, states)
-    assert root.tag == f"{SVG}svg"
+def test_svg_names_sites_by_kind_posts_by_letter_and_seats_by_number_and_frames_moves(seed: int) -> None:
+    """Not by a colour alone. What the attributes tell is read back in `test_render_facts`."""
+    game, states = played(seed, 20 * seed)
+    facts, root = state_to_dict(states[0], game.rules, game.board), parse(game, states)
     assert {site.name for site in game.board.sites} <= set(words(root, data_part="map"))
     trails = [drawn.element.get("data-trail") for drawn in find(root, "path") if drawn.element.get("data-trail")]
     assert trails == [f"{a} {b}" for a, b in game.board.trails]
     assert site_facts(root, "data-kind") == {site.name: site.kind.label for site in game.board.sites}
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_svg_shows_seats_by_number_and_posts_by_letter(seed: int) -> None:
-    """Not by a colour alone. What the attributes tell is read back in `test_render_facts`."""
-    game, states = played(seed, 20 * seed)
-    facts, root = state_to_dict(states[0], game.rules, game.board), parse(game, states)
     for site, seat in facts["palaces"].items():
         assert str(seat) in words(root, data_site=site)
     for site, colour in facts["posts"].items():
         assert colour[0].upper() in words(root, data_site=site)
     for seat in range(game.num_players):
         assert str(seat) in words(root, data_elephant=str(seat))
+    icons = layout.arrange(game.board).icons
+    for frame in [drawn for drawn in find(root, "g", data_part="map") if drawn.element.get("data-move")]:
+        (box,) = {drawn.box for drawn in drawn_in(root) if drawn.around and drawn.around[-1] is frame.element}
+        icon = icons[frame.element.get("data-move", "")]
+        assert icon.within(box.grown(1)) == icon
 
 
 def test_svg_shows_demand_from_top_to_bottom_with_what_a_sale_pays() -> None:
@@ -192,25 +182,6 @@ def test_svg_shows_demand_from_top_to_bottom_with_what_a_sale_pays() -> None:
     assert shown == [["Y", "5"], ["P", "3"], ["B", "1"]]
     clients = [len(find(root, "circle", data_site="Indore", data_demand=colour)) for colour in column]
     assert clients == [0, 1, 1]
-
-
-def test_svg_frames_the_sites_of_legal_moves() -> None:
-    for seed in range(5):
-        game, states = played(seed, 7 * seed)
-        root, icons = parse(game, states), layout.arrange(game.board).icons
-        for frame in [drawn for drawn in find(root, "g", data_part="map") if drawn.element.get("data-move")]:
-            (box,) = {drawn.box for drawn in drawn_in(root) if drawn.around and drawn.around[-1] is frame.element}
-            icon = icons[frame.element.get("data-move", "")]
-            assert icon.within(box.grown(1)) == icon
-
-
-def test_svg_shows_nothing_of_what_others_can_pay_behind_screens() -> None:
-    game = official(3)
-    states = position(game, at="E3", rupees=[0, 12, 13], markets=[{"blue": 1}, {}, {}])
-    richer = position(game, at="E3", rupees=[5, 12, 13], markets=[{"blue": 1}, {}, {}])
-    assert "buy" in words(parse(game, richer, viewer=0))
-    assert "buy" not in words(parse(game, states, viewer=0))
-    assert svg.draw(game, states, viewer=1) == svg.draw(game, richer, viewer=1)
 
 
 def test_svg_shows_the_last_action() -> None:
@@ -277,15 +248,11 @@ def test_svg_shows_holdings_and_hides_those_behind_screens() -> None:
     assert words(screened, data_seat="2") == words(open_, data_seat="2")
 
 
-def test_svg_tells_whose_turn_it_is() -> None:
-    root = parse(official(4), position(official(4), player=2, turn=1, set=1, actions_left=2))
-    assert {"Seat 2: 2 actions left", "set 2 of 4, turn 2 of 4, seat 1 first"} <= set(words(root, data_part="header"))
-
-
-def test_svg_tells_of_a_pending_take_and_marks_its_market() -> None:
+def test_svg_tells_whose_turn_it_is_and_marks_the_market_of_a_pending_take() -> None:
     game = official(2)
     states = position(at="G4", basket=["blue"], markets=[{}, {"orange": 1}, {"purple": 1}])
     before = parse(game, states)
+    assert {"Seat 0: 3 actions left", "set 1 of 4, turn 1 of 4, seat 0 first"} <= set(words(before, data_part="header"))
     game.step(states, [game.action_index("build:blue")])
     root = parse(game, states)
     assert "Seat 0 must take a bale" in words(root, data_part="header")
@@ -311,14 +278,6 @@ def test_svg_shows_the_result(n: int) -> None:
         assert f"{result.rupees[seat]} + {result.majority[seat]} empire + {result.fame[seat]} fame" in shown
 
 
-def test_a_shared_win_names_all_winners() -> None:
-    game = official(3)
-    states = position(game, rupees=[9, 9, 9], turn=4, set=2, player=1, markets=[{}, {}, {}])
-    game.step(states, [game.action_index("end_turn")])
-    assert game.is_terminal(states)[0]
-    assert "Game over: seats 0, 1 and 2 share the win with 11 rupees" in words(parse(game, states))
-
-
 # --- legible ---
 
 
@@ -331,23 +290,15 @@ def test_texts_are_cut_to_fit() -> None:
             assert shown == word or ("…" in shown and shapes.text_width(word, 9) > width)
 
 
-@pytest.mark.parametrize("kind", BOARDS)
-def test_texts_keep_off_the_edges(kind: str) -> None:
+@pytest.mark.parametrize("kind", ["two seats", *BOARDS])
+def test_texts_keep_off_the_edges_of_the_page_and_of_their_panels(kind: str) -> None:
     game, states = any_position(kind)
-    for at in (game.new_states([1]), states, play(game, 1, 2000)):
-        root = parse(game, at)
+    rich = states.copy()
+    rich["rupees"][0, : game.num_players] = MAX_HOLDING - np.arange(game.num_players)
+    for at in (game.new_states([1]), rich, play(game, 1, 2000)):
+        root, found = parse(game, at), 0
         for drawn in find(root, "text"):
             assert drawn.box.within(PAGE.grown(-12)) == drawn.box, drawn.element.text
-
-
-@pytest.mark.parametrize("n", [2, 5])
-def test_texts_keep_off_the_edges_of_their_panels(n: int) -> None:
-    game = official(n)
-    rich = position(
-        game, rupees=[MAX_HOLDING - seat for seat in range(n)], clients=[3] * n, baskets={1: ["blue", "orange"]}
-    )
-    for states in (rich, play(game, 1, 1000)):
-        root, found = parse(game, states), 0
         for part in ("data-seat", "data-market", "data-part"):
             panels = {drawn.element.get(part) for drawn in find(root, "g")} - {None, "side", "header", "legal", "map"}
             for panel in panels:
@@ -356,7 +307,7 @@ def test_texts_keep_off_the_edges_of_their_panels(n: int) -> None:
                 for drawn in find(root, "text", **inside):
                     assert drawn.box.within(frame.grown(-4)) == drawn.box, drawn.element.text
                     found += 1
-        assert found > 60
+        assert found > 50
 
 
 def test_no_text_depends_on_what_only_browsers_draw() -> None:
@@ -368,28 +319,6 @@ def test_no_text_depends_on_what_only_browsers_draw() -> None:
         assert drawn.given("stroke") is None, "a stroke hides a text that has no paint-order"
 
 
-@pytest.mark.parametrize("city", CITIES)
-def test_elephants_never_hide_demand(city: str) -> None:
-    game, states = loaded_city(city)
-    root = parse(game, states)
-    cubes = [drawn.box for name in CITIES for drawn in find(root, "rect", data_site=name) if drawn.given("data-demand")]
-    bodies = []
-    for drawn in find(root, "path", data_part="map"):
-        if (
-            drawn.given("data-elephant")
-            and drawn.element.get("d") == shapes.ELEPHANT
-            and drawn.element.get("fill") != "none"
-        ):
-            x, y, scale = drawn.x, drawn.y, drawn.scale
-            bodies.append(Box(x - 22 * scale, y - 16 * scale, x + 22 * scale, y + 17 * scale))
-    bales = [drawn.box for seat in range(4) for drawn in find(root, "rect", data_elephant=str(seat))]
-    assert (len(cubes), len(bodies), len(bales)) == (12, 5, 8)
-    for cube in cubes:
-        assert not any(shared(cube, other) for other in bodies + bales)
-    for a, b in ((a, b) for i, a in enumerate(bales) for b in bales[:i]):
-        assert shared(a, b) < 1, "each bale shows"
-
-
 @pytest.mark.parametrize("basket", [[], ["blue"], ["blue", "orange"]])
 def test_an_elephant_stands_nearest_to_its_own_site_on_a_plate_that_points_to_it(basket: list[str]) -> None:
     game = official(2)
@@ -399,10 +328,17 @@ def test_an_elephant_stands_nearest_to_its_own_site_on_a_plate_that_points_to_it
         herd = layout.place_herds(game.board, board_map._groups(view(game, states)))[site.name]
         apart = {name: between(herd.box, icon) for name, icon in drawn.icons.items()}
         assert min(apart, key=apart.__getitem__) == site.name
-        point, *_ = find(parse(game, states), "path", data_herd="0")
+        root = parse(game, states)
+        point, *_ = find(root, "path", data_herd="0")
         x, y = map(int, point.element.get("d").split()[0].removeprefix("M").split(","))
         tip = (point.x + x, point.y + y)
         assert drawn.icons[site.name].nearest(tip) == tip
+        bodies = [path for path in find(root, "path", data_elephant="0") if path.element.get("d") == shapes.ELEPHANT]
+        parts = [Box(body.x, body.y, body.x, body.y).grown(16 * body.scale) for body in bodies]
+        bales = [bale.box for bale in find(root, "rect", data_elephant="0")]
+        assert (len(bodies) > 0, len(bales)) == (True, len(basket))
+        assert all(part.within(herd.box) == part for part in parts + bales)
+        assert not basket[1:] or shared(*bales) < 1, "each bale shows"
 
 
 def shared(one: Box, other: Box) -> float:
@@ -417,9 +353,9 @@ def between(one: Box, other: Box) -> float:
     return math.hypot(across, max(0.0, one.top - other.bottom, other.top - one.bottom))
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_elephants_on_random_boards_stay_clear_of_cities(seed: int) -> None:
-    board = Board.random(seed)
+@pytest.mark.parametrize("seed", [None, *range(4)])
+def test_elephants_stay_clear_of_cities(seed: int | None) -> None:
+    board = Board.load() if seed is None else Board.random(seed)
     drawn = layout.arrange(board)
     cities = [board.sites[site].name for site in board.sites_of(SiteKind.CITY)]
     for site in board.sites:
@@ -485,27 +421,16 @@ def test_a_trail_bends_around_a_site_in_its_way() -> None:
     assert (tuple(trail.points[0]), tuple(trail.points[-1])) == (drawn.centres["A"], drawn.centres["E1"])
 
 
-def test_names_that_are_cut_are_told_in_full() -> None:
-    name = "Chhatrapati-Sambhajinagar-and-all-its-surroundings-{}"
-    game = Game(Rules.official(2), renamed_board(name))
-    root = parse(game, game.new_states([1]))
-    titles = {drawn.element.text for drawn in find(root, "title")}
-    assert titles == {site.name for site in game.board.sites}
+def test_names_that_are_cut_are_told_in_full_and_escaped() -> None:
+    game = Game(Rules.official(2), renamed_board("<\"{}&'-Chhatrapati-Sambhajinagar-and-all-its-surroundings"))
+    root, names = parse(game, game.new_states([1])), {site.name for site in game.board.sites}
+    assert {drawn.element.text for drawn in find(root, "title")} == names == set(site_facts(root, "data-kind"))
 
 
-def test_svg_escapes_names() -> None:
-    game = Game(Rules.official(2), renamed_board("<\"{}&'"))
-    root = parse(game, game.new_states([1]))
-    assert "<\"A&'" in words(root)
-    assert "<\"A&'" in site_facts(root, "data-kind")
-
-
-def test_the_same_position_gives_the_same_drawing() -> None:
+def test_the_same_position_gives_the_same_drawing_whatever_was_drawn_before() -> None:
     game, states = played(6, 40)
     first = svg.draw(game, states)
-    layout.arrange.cache_clear()
-    board_map.background.cache_clear()
-    svg._background.cache_clear()
+    svg.draw(*any_position("random"))
     before = states.tobytes()
     assert svg.draw(game, states) == first
     assert states.tobytes() == before

@@ -128,7 +128,12 @@ def test_behind_a_screen_nothing_hidden_is_told() -> None:
         game, states, _ = random_state(number)
         if game.is_terminal(states)[0]:
             continue
-        root = ElementTree.fromstring(svg.draw(game, states, viewer=1))
+        drawing = svg.draw(game, states, viewer=1)
+        richer = states.copy()
+        others = [seat for seat in range(game.num_players) if seat != 1]
+        richer["rupees"][0, others] += 5
+        assert svg.draw(game, richer, viewer=1) == drawing, "not even by what is legal"
+        root = ElementTree.fromstring(drawing)
         facts = state_to_dict(states[0], game.rules, game.board)
         for card in told(root, "seat", "rupees"):
             seat = int(card["seat"])

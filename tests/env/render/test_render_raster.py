@@ -21,28 +21,18 @@ def whole(drawing: picture.Picture) -> np.ndarray:
     return np.asarray(raster.rasterise(content, (0, 0, picture.WIDTH, picture.HEIGHT), "#f8f2e4").convert("RGB"))
 
 
-def check_alike(frame: np.ndarray, expected: np.ndarray) -> None:
-    """Equal up to rounding: parts are rounded one by one where they overlap."""
-    difference = np.abs(frame.astype(np.int16) - expected)
-    assert difference.max() <= 24
-    assert (difference > 4).mean() < 1e-3
-
-
-@pytest.mark.parametrize("number", [0, 30])
-def test_a_frame_is_the_drawing(number: int) -> None:
-    game, states, last = random_state(number)
+@pytest.mark.parametrize("drawn", [0, 30, "64 sites with long names", "wide letters"])
+def test_a_frame_is_the_drawing(drawn: int | str) -> None:
+    """Of random positions, and of unusual boards."""
+    game, states, last = random_state(drawn) if isinstance(drawn, int) else (*any_position(drawn), None)
     frame = raster.draw(game, states, last=last)
     assert frame.shape == (picture.HEIGHT, picture.WIDTH, 3)
     assert frame.dtype == np.uint8
     assert frame.flags.writeable
     assert frame.flags.c_contiguous
-    check_alike(frame, whole(svg.picture(game, states, last=last)))
-
-
-@pytest.mark.parametrize("kind", ["64 sites with long names", "wide letters"])
-def test_frames_of_unusual_boards_are_the_drawing_too(kind: str) -> None:
-    game, states = any_position(kind)
-    check_alike(raster.draw(game, states), whole(svg.picture(game, states)))
+    difference = np.abs(frame.astype(np.int16) - whole(svg.picture(game, states, last=last)))
+    assert difference.max() <= 24, "parts are rounded one by one where they overlap"
+    assert (difference > 4).mean() < 1e-3
 
 
 def test_frames_share_no_memory_and_do_not_depend_on_what_was_drawn_before() -> None:
@@ -51,8 +41,7 @@ def test_frames_share_no_memory_and_do_not_depend_on_what_was_drawn_before() -> 
     kept = first.copy()
     first[:] = 0
     assert (raster.draw(game, states) == kept).all()
-    raster._part.cache_clear()
-    raster._background.cache_clear()
+    raster.draw(*any_position("random"))
     assert (raster.draw(game, states) == kept).all()
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from bombay_env import Board, Game, Rules, text
 from helpers.position import official, position
+from helpers.refusal import refusal
 
 # Seat 0 stands on E1, a yellow post whose bales cost 2 rupees and 2 actions, with a blue bale.
 GAME = official(3)
@@ -12,6 +13,7 @@ NUMBER = {name: GAME.action_index(name) for name in GAME.action_names}
 G1, BUY = NUMBER["move:G1"], NUMBER["buy"]
 LINE = {line.split()[1].removesuffix(":"): line for line in text.describe_actions(GAME, STATES).splitlines()}
 TURN = ["move:G1", "build:blue", "move:E1"]
+NOW = "legal are move:A, move:G1, move:G5, move:H1, buy, consolidate, end_turn"
 
 UNDERSTOOD = {
     # one action
@@ -49,6 +51,7 @@ UNDERSTOOD = {
     "thought and action": ("Thought: yellow is rare.\nAction: buy", ["buy"]),
     "a reason afterwards": ("Answer: buy\n\nYellow pays 1 rupee more, so this is worth 2 rupees.", ["buy"]),
     "the last of several": ("Answer: move:A\n\nNo, that costs two actions.\n\nAnswer: buy", ["buy"]),
+    "a mark above a list": ("Actions:\n- buy\n- end turn", ["buy", "end_turn"]),
     "the last of two answers in a row": ("Answer: move:A\nAnswer: buy", ["buy"]),
     "a code block": ("I buy.\n```\nbuy\n```\nGood luck to all!", ["buy"]),
     "a code block in one line": ("```buy```", ["buy"]),
@@ -85,29 +88,70 @@ REFUSED = {
     "a wrong word below": ("Answer:\nmove:G1\nbiuld:blue", "'biuld:blue' is no action"),
     "a wrong word in a list": ("Answer:\n1. muve:G1\n2. build:blue", "'muve:G1' is no action"),
     "an object without a known key": ('{"move": "E1"}', "is no action"),
-    "an action after the turn": ("move:G1, build:blue, move:E1, buy", "leave out buy"),
-}
+    "an action after the turn": ("move:G1, build:blue, move:E1, buy", "over after move:G1, build:blue, move:E1; leave out buy"),
+    "a second end of the turn": ("end_turn, end_turn", "the turn is over after end_turn; leave out end_turn"),
+    "an illegal action": ("E1", "move:E1 is illegal"),
+    "an illegal one later": ("buy, buy", "after buy, with 1 action and 0 rupees left, buy is illegal; legal are move:G1,"),
+    "no site": ("E9", "'E9' is no action; answer with names or numbers of actions"),
+    "nothing": ("", "the answer is empty"),
+    "an empty list": ("[]", "the answer is empty"),
+    "a negative number": (-1, "-1 is no action"),
+    "a huge number": (10**5000, "a value of type int is no action"),
+    "a flag": (True, "True is no action"),
+    "a list in a list": ([["buy"]], "['buy'] is no action"),
+    "too many actions": (["end_turn"] * 100, "the answer has 100 actions; a turn has at most 18"),
+    "too many letters": ("x" * 100_001, "the answer has 100001 characters; at most 100000 are allowed"),
+    "many marks": ("Answer: " * 5_000 + "buy", "is no action"),
+    "control codes": ("\x1b[31m" * 400, "is no action"),
+    "open brackets": ("[" * 5_000, "the answer is empty"),
+    "backticks": ("`" * 100_000, "the answer is empty"),
+    "separators": ("then " * 20_000, "the answer is empty"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", UNDERSTOOD)
 def test_an_answer_means_what_a_reader_takes_it_to_mean(name: str) -> None:
     answer, expected = UNDERSTOOD[name]
+    before = STATES.tobytes()
     assert [GAME.action_name(action) for action in text.parse_answer(GAME, STATES, answer)] == expected
+    assert STATES.tobytes() == before
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_an_answer_that_a_reader_would_ask_about_is_refused(name: str) -> None:
+def test_an_answer_that_a_reader_would_ask_about_is_refused_in_one_line(name: str) -> None:
     answer, words = REFUSED[name]
-    with pytest.raises(text.AnswerError) as refused:
-        text.parse_answer(GAME, STATES, answer)
-    assert words in str(refused.value)
-    assert len(str(refused.value)) <= 500
+    message = refusal(lambda: text.parse_answer(GAME, STATES, answer), words, error=text.AnswerError)
+    assert message.isprintable()
+    assert any(hint in message for hint in (NOW, "legal are move:G1", "leave out", "at most 18"))
 
 
-def test_the_example_of_the_tools_is_understood_at_every_price() -> None:
+@pytest.mark.parametrize("actions", [1, 2])
+def test_the_example_of_the_tools_is_understood_at_every_price(actions: int) -> None:
     """Where the bale costs all actions that are left, the turn ends without `end_turn`."""
-    for actions in (1, 2):
-        game = Game(Rules(2, market_actions=(actions,) * 3), Board.load())
-        states = position(game, at="A", markets=[{"yellow": 1}, {}, {}])
-        played = text.parse_answer(game, states, "move:E1, buy, end_turn")
-        assert [game.action_name(action) for action in played] == ["move:E1", "buy", "end_turn"][: 4 - actions]
+    game = Game(Rules(2, market_actions=(actions,) * 3), Board.load())
+    states = position(game, at="A", markets=[{"yellow": 1}, {}, {}])
+    played = text.parse_answer(game, states, "move:E1, buy, end_turn")
+    assert [game.action_name(action) for action in played] == ["move:E1", "buy", "end_turn"][: 4 - actions]
+
+
+def test_a_whole_turn_with_a_take_is_one_answer() -> None:
+    states = position(GAME, at="G4", basket=["blue"])
+    actions = text.parse_answer(GAME, states, "build blue, take orange, move E2, end turn")
+    assert [GAME.action_name(action) for action in actions] == ["build:blue", "take:orange", "move:E2", "end_turn"]
+
+
+def test_names_of_sites_may_be_words_separators_and_differ_in_case() -> None:
+    data = Board.load().to_dict()
+    change = {"E1": "a", "G1": "then", "G5": "x,y", "H1": "the"}
+    for site in data["sites"]:
+        site["name"] = change.get(site["name"], site["name"])
+    data["trails"] = [[change.get(a, a), change.get(b, b)] for a, b in data["trails"]]
+    game = Game(Rules.official(2), Board.from_dict(data))
+    states = game.new_states([1])
+    for answer, name in (("move:a", "move:a"), ("move to the", "move:the")):
+        assert text.parse_answer(game, states, answer) == [game.action_index(name)]
+    refusal(lambda: text.parse_answer(game, states, "move to a"), "'move to a' is no action")  # A or a
+    game.step(states, [game.action_index("move:a")])
+    for name in ("move:then", "move:x,y"):
+        assert text.parse_answer(game, states, name) == [game.action_index(name)]
+        assert text.parse_answer(game, states, [name]) == [game.action_index(name)]

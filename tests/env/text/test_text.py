@@ -1,4 +1,4 @@
-"""The game in words: positions, what actions do, results, and answers as a language model writes them.
+"""The game in words: positions, what actions do, results, and whole games by text alone; `test_answers` has the answers.
 
 Figures in words are compared with RULES.md by hand, in positions built for it, and with the engine in random games.
 """
@@ -9,10 +9,9 @@ import re
 import numpy as np
 import pytest
 
-from bombay_env import Board, Game, Rules, text
-from bombay_env.rules import COLOUR_NAMES
+from bombay_env import Game, Rules, text
 from bombay_env.state import state_to_dict
-from helpers.position import legal, official, play, position, random_play, variant
+from helpers.position import official, play, position, random_play, variant
 from helpers.variants import random_game
 
 
@@ -30,22 +29,6 @@ def words_of(game: Game, states: np.ndarray, name: str) -> str:
 
 
 # --- positions ---
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_text_tells_every_seat_and_market(seed: int) -> None:
-    game = random_game(random.Random(seed), 2 + seed % 4)
-    states = random_state(game, seed, 20 * seed)
-    lines = text.describe_position(game, states).splitlines()
-    assert sum(line.startswith("seat ") for line in lines) == game.num_players
-    facts = state_to_dict(states[0], game.rules, game.board)
-    for number, market in enumerate(("left", "centre", "right")):
-        (line,) = [line for line in lines if line[10:].startswith(market)]
-        assert f"{game.rules.market_rupees[number]} rupee" in line
-        bales = [f"{count} {name}" for name, count in zip(COLOUR_NAMES, facts["markets"][number], strict=True) if count]
-        assert line.endswith("  " + (", ".join(bales) or "empty"))
-    for city in facts["demand"]:
-        assert any(line[10:].startswith(city) for line in lines)
 
 
 @pytest.mark.parametrize(("supply", "line"), [(0, "bank      0 Clients"), (1, "bank      1 Client"), (None, None)])
@@ -71,16 +54,13 @@ def test_tables_tell_what_stands_on_every_site() -> None:
     told = {name: (what, elephants, trails) for name, what, elephants, trails in sites.rows}
     assert told["E2"] == ("a purple post (closed)", "seat 1", "B: 2, G4: 1, G6: 1, H2: 1")
     assert told["E3"][0] == "a blue post (left market: 1 rupee, 1 action)"
+    assert told["E4"][0] == "an orange post (closed)"
     assert told["A"][:2] == ("a hilltop without a building", "seat 0")
     assert told["B"][0] == "a palace of seat 1 on a hilltop"
     assert told["G1"][0] == "a palace of seat 0"
     assert told["G2"][0] == "a site without a building, with the palace token `city`"
     assert told["Bombay"][0] == "a city that wants blue, purple, orange"
     assert told["H1"][0] == "a site without a building"
-    board = official(2).board
-    trails = {(name, *way.split(": ")) for name, (_, _, ways) in told.items() for way in ways.split(", ")}
-    assert {frozenset((one, other)) for one, other, _ in trails} == {frozenset(trail) for trail in board.trails}
-    assert all(actions == ("2" if other in "AB" else "1") for _, other, actions in trails)
 
 
 def test_text_of_a_position() -> None:
@@ -135,30 +115,16 @@ def test_text_tells_how_far_each_sale_is() -> None:
     assert "to sell   orange  no city wants it" in text.describe_position(nobody, position(nobody, basket=["orange"]))
 
 
-def test_text_tells_whose_city_tokens_there_are() -> None:
-    tokens = {0: ["Bombay"], 2: ["Nagpur", "Indore"]}
-    states = position(official(3), city_tokens=tokens)
-    for viewer, told in ((None, ["1 (Bombay)", "0", "2 (Indore, Nagpur)"]), (2, ["?", "?", "2 (Indore, Nagpur)"])):
-        lines = text.describe_position(official(3), states, viewer).splitlines()[-3:]
-        assert [line.rpartition("  ")[2] for line in lines] == told
-
-
-def test_text_hides_what_is_behind_screens() -> None:
+def test_text_tells_what_seats_hold_and_hides_what_is_behind_screens() -> None:
     game = official(3)
-    shown = text.describe_position(game, position(game, rupees=[71, 72, 73]), viewer=1)
-    assert "72" in shown
-    assert "71" not in shown
-    assert "73" not in shown
-    assert shown.splitlines()[-3].split()[2:] == ["A", "?", "?", "5", "empty", "?"]
-
-
-def test_text_says_when_the_game_is_over() -> None:
-    game = official(4)
-    states = random_state(game, 2, 1000)
-    lines = text.describe_position(game, states).splitlines()
-    assert lines[0].startswith("game over after 4 sets: seat")
-    final = [int(line.split()[-1]) for line in lines[-4:]]
-    assert final == game.results(states)[0].final.tolist()
+    states = position(
+        game, rupees=[71, 72, 73], clients=[0, 0, 4], city_tokens={0: ["Bombay"], 2: ["Nagpur", "Indore"]}
+    )
+    shown = ["A 71 0 5 empty 1 (Bombay)", "A 72 0 5 empty 0", "A 73 4 5 empty 2 (Indore, Nagpur)"]
+    hidden = ["A ? ? 5 empty ?"] * 2
+    for viewer, told in ((None, shown), (2, [*hidden, shown[2]])):
+        lines = text.describe_position(game, states, viewer).splitlines()[-3:]
+        assert [" ".join(line.split()[2:]) for line in lines] == told
 
 
 # --- what actions do ---
@@ -170,23 +136,12 @@ def test_text_says_when_the_game_is_over() -> None:
         ({"at": "E1"}, "move:H1", "go from E1 to H1, a site without a building, for 1 action"),
         ({"at": "E1"}, "move:A", "go from E1 to A, a hilltop without a building, for 2 actions"),
         (
-            {"at": "E1"},
-            "move:G1",
-            "go from E1 to G1, a site without a building, with the palace token `client`, for 1 action",
-        ),
-        (
             {"at": "E1", "palaces": {"H1": 1}, "actions_left": 1},
             "move:H1",
             "go from E1 to H1, a palace of seat 1, for 1 action; seat 1 takes 1 rupee of toll from the bank; your turn ends",
         ),
         ({"at": "E1", "palaces": {"H1": 0}}, "move:H1", "go from E1 to H1, your own palace, for 1 action"),
         ({"at": "G5"}, "move:Bombay", "go from G5 to Bombay, a city that wants blue, purple, orange, for 1 action"),
-        ({"at": "G1"}, "move:E1", "go from G1 to E1, a yellow post (right market: 2 rupees, 2 actions), for 1 action"),
-        (
-            {"at": "G4", "markets": [{"orange": 1}, {}, {}]},
-            "move:E2",
-            "go from G4 to E2, a purple post (closed), for 1 action",
-        ),
         ({"at": "E3"}, "buy", "buy 1 blue bale from the left market for 1 rupee and 1 action"),
         (
             {"at": "E1"},
@@ -255,11 +210,15 @@ def test_words_of_a_take() -> None:
 
 
 def test_figures_are_those_of_the_variant() -> None:
-    game = variant(2, toll=3, move_cost=2, sale_rupees=(9, 3, 1), colour_rupees=(0, 0, 5, 0), sell_cost=2)
+    prices = {"market_rupees": (5, 1, 2), "market_actions": (3, 2, 2)}
+    game = variant(2, toll=3, move_cost=2, sale_rupees=(9, 3, 1), colour_rupees=(0, 0, 5, 0), sell_cost=2, **prices)
     states = position(game, at="G5", palaces={"F1": 1})
     assert "for 2 actions; seat 1 takes 3 rupees of toll" in words_of(game, states, "move:F1")
     states = position(game, at="Bombay", basket=["blue"])
     assert "for 2 actions; gain 14 rupees;" in words_of(game, states, "sell:blue")
+    told = text.describe_position(game, states)
+    assert "left    5 rupees, 3 actions" in told
+    assert "Bombay     blue 14, purple 3 + 1 Client," in told
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -317,7 +276,6 @@ def test_actions_are_listed_with_numbers_and_names() -> None:
     game = official(2)
     lines = text.describe_actions(game, position(game, at="Nagpur")).splitlines()
     assert lines[-1] == f"{game.num_actions - 1} end_turn: give up the 3 actions left; your turn ends"
-    assert text.describe_actions(game, random_state(game, 1, 1000)) == ""
 
 
 # --- the board and the result ---
@@ -402,129 +360,10 @@ def test_a_shared_win_names_all_winners() -> None:
     assert shown.startswith("game over after 3 sets: seats 0, 1 and 2 share the win with 11 rupees\n")
 
 
-# --- answers ---
-
-
-@pytest.mark.parametrize(
-    ("answer", "names"),
-    [
-        ("buy", ["buy"]),
-        ("24", ["buy"]),
-        (24, ["buy"]),
-        ("  `move:H1`. ", ["move:H1"]),
-        ("Move to H1", ["move:H1"]),
-        ("MOVE to A", ["move:A"]),
-        ("buy, end turn", ["buy", "end_turn"]),
-        ("1. **buy**\n2. **end turn**", ["buy", "end_turn"]),
-        ("move:G1 -> build a palace with blue → end turn", ["move:G1", "build:blue", "end_turn"]),
-        ("move G1, then build a palace with blue, then move:E1", ["move:G1", "build:blue", "move:E1"]),
-        ('["buy", 38]', ["buy", "end_turn"]),
-        ('{"why": "cheap", "actions": ["buy", "end_turn"]}', ["buy", "end_turn"]),
-        ('{"action": 24}', ["buy"]),
-        (["buy", "end_turn"], ["buy", "end_turn"]),
-        ('A bale costs 2, so I buy.\n```json\n["buy"]\n```\nGood luck!', ["buy"]),
-        ("Not the action: move:H1.\n\nAnswer: move:A\nOn reflection:\n**Answer:** buy, end turn", ["buy", "end_turn"]),
-        ("Actions:\n- buy\n- end turn", ["buy", "end_turn"]),
-    ],
-)
-def test_an_answer_is_understood(answer: object, names: list[str]) -> None:
-    game = official(3)
-    states = position(game, at="E1", basket=["blue"])
-    before = states.tobytes()
-    assert [game.action_name(action) for action in text.parse_answer(game, states, answer)] == names
-    assert states.tobytes() == before
-
-
-NOW = "legal are move:A, move:G1, move:G5, move:H1, buy, consolidate, end_turn"
-
-
-@pytest.mark.parametrize(
-    ("answer", "words"),
-    [
-        ("", ["the answer is empty", NOW]),
-        ("[]", ["the answer is empty", NOW]),
-        ("E1", ["move:E1 is illegal", NOW]),
-        ("E9", ["'E9' is no action", "answer with names or numbers", NOW]),
-        ("Answer: " * 5_000 + "buy", ["is no action"]),
-        ("move", ["'move' is no action", NOW]),
-        ("I would rather buy", ["'I would rather buy' is no action", NOW]),
-        ("99", ["'99' is no action"]),
-        (-1, ["-1 is no action"]),
-        pytest.param(10**5000, ["a value of type int is no action"], id="a huge number"),
-        (True, ["True is no action"]),
-        ([["buy"]], ["['buy'] is no action"]),
-        ({"move": "buy"}, ["is no action"]),
-        ('{"move": "buy"}', ["is no action"]),
-        ("sell blue", ["sell:blue is illegal", NOW]),
-        ("buy, buy", ["after buy, with 1 action and 0 rupees left, buy is illegal; legal are move:G1,"]),
-        ("buy:blue", ["'buy:blue' is no action", NOW]),
-        ("end_turn, buy", ["the turn is over after end_turn; leave out buy"]),
-        ("move:A, move:H1, buy", ["the turn is over after move:A, move:H1; leave out buy"]),
-        (["end_turn"] * 100, ["the answer has 100 actions; a turn has at most 18"]),
-        ("x" * 100_001, ["the answer has 100001 characters; at most 100000 are allowed", NOW]),
-        ("\x1b[31m" * 400, ["is no action"]),
-        ("[" * 5_000, ["the answer is empty"]),
-        ("`" * 100_000, ["the answer is empty"]),
-        ("then " * 20_000, ["the answer is empty"]),
-    ],
-)
-def test_an_answer_that_is_wrong_is_refused_in_one_line(answer: object, words: list[str]) -> None:
-    game = official(2)
-    states = position(game, at="E1", basket=["blue"])
-    with pytest.raises(text.AnswerError) as refused:
-        text.parse_answer(game, states, answer)
-    message = str(refused.value)
-    assert all(part in message for part in words), message
-    assert message.isprintable()
-    assert len(message) <= 500
-
-
-def test_after_the_end_no_answer_is_legal() -> None:
-    game = official(2)
-    with pytest.raises(text.AnswerError, match=r"^buy is illegal; the game is over$"):
-        text.parse_answer(game, random_state(game, 1, 1000), "buy")
-
-
-def test_a_whole_turn_with_a_take_is_one_answer() -> None:
-    game = official(2)
-    states = position(game, at="G4", basket=["blue"])
-    actions = text.parse_answer(game, states, "build blue, take orange, move E2, end turn")
-    assert [game.action_name(action) for action in actions] == ["build:blue", "take:orange", "move:E2", "end_turn"]
-
-
-def test_names_of_sites_may_be_words_separators_and_differ_in_case() -> None:
-    data = Board.load().to_dict()
-    change = {"E1": "a", "G1": "then", "G5": "x,y", "H1": "the"}
-    for site in data["sites"]:
-        site["name"] = change.get(site["name"], site["name"])
-    data["trails"] = [[change.get(a, a), change.get(b, b)] for a, b in data["trails"]]
-    game = Game(Rules.official(2), Board.from_dict(data))
-    states = game.new_states([1])
-    start = legal(game, states)
-    assert {"move:a", "move:the"} <= start
-    assert text.parse_answer(game, states, "move:a") == [game.action_index("move:a")]
-    assert text.parse_answer(game, states, "move to the") == [game.action_index("move:the")]
-    with pytest.raises(text.AnswerError, match="'move to a' is no action"):
-        text.parse_answer(game, states, "move to a")  # A or a
-    game.step(states, [game.action_index("move:a")])
-    for name in ("move:then", "move:x,y"):
-        assert text.parse_answer(game, states, name) == [game.action_index(name)]
-        assert text.parse_answer(game, states, [name]) == [game.action_index(name)]
-
-
-def test_every_legal_action_is_read_back_by_name_and_by_number() -> None:
-    for seed in range(4):
-        game = random_game(random.Random(seed), 2 + seed)
-        for states in list(random_play(game, lanes=1, seed=seed))[:-1:12]:
-            for action in np.flatnonzero(game.legal_actions(states)[0]).tolist():
-                assert text.parse_answer(game, states, game.action_name(action)) == [action]
-                assert text.parse_answer(game, states, str(action)) == [action]
-
-
 # --- whole games by text alone ---
 
 
-FORMS = ("{name}", "I think that is best.\nAnswer: {plain}", '```json\n{{"action": "{name}"}}\n```')
+FORMS = ("{name}", "{number}", "I think that is best.\nAnswer: {plain}", '```json\n{{"action": "{name}"}}\n```')
 
 
 @pytest.mark.parametrize("players", [2, 3, 4, 5])
@@ -533,19 +372,26 @@ def test_whole_games_are_played_by_text_alone(players: int) -> None:
     game, rng = official(players), random.Random(players)
     states, number = game.new_states([players]), 0
     while not game.is_terminal(states)[0]:
-        actions = text.describe_actions(game, states).splitlines()
-        names = [line.partition(" ")[2].partition(": ")[0] for line in actions]
+        listed = [line.partition(": ")[0].split() for line in text.describe_actions(game, states).splitlines()]
+        names = [name for _, name in listed]
         if number % 7 == 0:
             before = states.tobytes()
             with pytest.raises(text.AnswerError, match="'sell gold' is no action") as refused:
                 text.parse_answer(game, states, "sell gold, then fly away")
             assert states.tobytes() == before
             assert str(refused.value).rpartition("legal are ")[2].split(", ") == names
-        name = rng.choice(names)
-        answer = rng.choice(FORMS).format(name=name, plain=name.replace("_", " ").replace(":", " "))
-        game.step(states, text.parse_answer(game, states, answer))
+        action, name = rng.choice(listed)
+        answer = rng.choice(FORMS).format(name=name, number=action, plain=name.replace("_", " ").replace(":", " "))
+        assert text.parse_answer(game, states, answer) == [int(action)]
+        game.step(states, [int(action)])
         number += 1
     told = text.describe_result(game, states).splitlines()
     assert told[0].startswith("game over after")
-    finals = [int(line.partition(": ")[2].split()[0]) for line in told[1:]]
-    assert finals == game.results(states)["final"][0, :players].tolist()
+    finals = game.results(states)["final"][0, :players].tolist()
+    assert [int(line.partition(": ")[2].split()[0]) for line in told[1:]] == finals
+    shown = text.describe_position(game, states).splitlines()
+    assert shown[0] == told[0]
+    assert [int(line.split()[-1]) for line in shown[-players:]] == finals
+    assert text.describe_actions(game, states) == ""
+    with pytest.raises(text.AnswerError, match=r"^buy is illegal; the game is over$"):
+        text.parse_answer(game, states, "buy")
