@@ -2,7 +2,8 @@
 
 Numba's own cache notices edits only in the file of the function that it keeps. Here a folder's name has a digest of all sources,
 versions and settings that affect the compiled code of a package. A file in it has the code of one function for one signature; it
-is written atomically, so processes may write it at once. If it cannot be used, the kernel is compiled and its code is not kept.
+is written atomically, so several processes may write it at the same time. If the folder cannot be used, kernels are compiled and
+not kept.
 
 The files are pickles with machine code, and loading one executes it. So the folder must belong to this user, and nobody else may
 have access to it. Read `parts.py` next.

@@ -40,7 +40,7 @@ BOWS: Final = (0.0, 0.14, -0.14, 0.28, -0.28, 0.42, -0.42)  # how far a trail be
 STEPS: Final = 48  # a trail is known by its ends and the points between so many steps
 CROWD: Final = 4  # elephants on one site that are drawn smaller
 
-# What a bad place costs, for each square unit hidden, for each point of a trail, and for each better liked place.
+# What a bad place costs: for each square unit hidden, for each point of a trail, and for each place that is tried before it.
 HIDES_CITY, HIDES_ICON, HIDES_NAME, HIDES_TRAIL, LESS_LIKED = 100, 10, 6, 16, 3
 
 
@@ -205,7 +205,7 @@ def _lacking(boxes: list[Box], one: int, other: int, gap: float) -> Point:
 
 
 def _bowed(start: Point, end: Point, bow: float) -> Trail:
-    """A trail with this bow, which is half its control point's."""
+    """A trail that bends aside by `bow`; its control point lies twice as far out."""
     dx, dy = end[0] - start[0], end[1] - start[1]
     bend = ((start[0] + end[0]) / 2 - 2 * bow * dy, (start[1] + end[1]) / 2 + 2 * bow * dx)
     share = np.linspace(0, 1, STEPS + 1)[:, None]

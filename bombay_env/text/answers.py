@@ -1,10 +1,12 @@
 """Reads an answer as a language model writes it: the actions of a turn, by name or by number.
 
 An action is its name (`move:E1`, `move E1`), its number, both (`6 move:E1`, or a line of `describe_actions`), the words of its
-button (`Move to E1`), or for a move the site alone; `pass` ends the turn. Case does not matter. Commas, semicolons, arrows,
-"then" and line breaks separate actions. Quotes, brackets, stars, bullets, numbers of a list, a final colon or full stop, and
-`Answer:` or `Action:` at the start are left out. Of a text, the last lines that hold nothing but actions count, if no other words
-stand directly below them, and no other entry of the same list directly above. JSON lists and objects are read as well.
+button (`Move to E1`), or for a move the site alone; `pass` ends the turn. Case does not matter, and a number is always that of an
+action. Commas, semicolons, arrows, "then" and line breaks separate actions. Quotes, brackets, stars, bullets, numbers of a list,
+a final colon or full stop, and `Answer:` or `Action:` at the start are left out. JSON lists and objects are read as well.
+
+Of a text, the last lines that hold nothing but actions count, or the last JSON value. A text is refused if other words follow on
+the next line, or if the line above looks like one more action.
 """
 
 import functools
@@ -27,11 +29,19 @@ MAX_LEGAL: Final = 250  # characters of the legal actions in a message
 MAX_STEPS: Final = 2 * MAX_ACTIONS  # actions in an answer; a turn has at most one `take` for each action
 KEYS: Final = ("actions", "action", "answer")  # where an answer as a JSON object holds the actions
 END_TURN: Final = "end_turn"
-DECORATION: Final = " \t\r`'\"*_.:,;!#()[]{}“”‘’"  # letters around an action, not part of it
-LABEL: Final = re.compile(r"^(?:my |the |final )*(?:answer|actions?)(?: is)?[^\w\n]*:", re.IGNORECASE)
-ITEM: Final = re.compile(r"^(?:[-•]|\d+[.)])[\s*_`]+")
+QUOTES: Final = " \t\r`'\"*“”‘’«»"
+DECORATION: Final = f"{QUOTES}_.:,;!#()[]{{}}<>"  # letters around an action, not part of it
+_LABEL: Final = r"(?:my |the |final )*(?:answer|actions?)(?: is)?[^\w\n]*:"
+LABEL: Final = re.compile(f"^{_LABEL}", re.IGNORECASE)
+_DECORATED: Final = r"[^\w\n\[{]*+"
+JSON: Final = re.compile(
+    rf"^{_DECORATED}(?:{_LABEL}{_DECORATED})?(?=[\[{{])", re.IGNORECASE | re.MULTILINE
+)  # what is before it
+ITEM: Final = re.compile(r"^[\s>]*(?:[-•*+]|\d+[.)])[*_`]*\s[\s*_`]*")
 DESCRIBED: Final = re.compile(r"(\d+ \S+): .")  # a line of `describe_actions`
 SEPARATOR: Final = re.compile(r"[,;→\n]|->|\bthen\b", re.IGNORECASE)
+NO_WORDS: Final = re.compile(r"\W*$")
+FENCE: Final = "```"
 
 
 class AnswerError(ValueError):
@@ -49,8 +59,8 @@ class AnswerError(ValueError):
 def parse_answer(game: Game, states: np.ndarray, answer: Any) -> list[int]:
     """The actions that an answer names, each legal after those before it, all in the current player's turn.
 
-    The head of this module says what is understood. In a text, thoughts in `<think>` are left out. A last `end_turn` is left out
-    if the turn ends without it.
+    The head of this module says what is understood. In a text, thoughts in `<think>` are left out. A final `end_turn` is left out
+    if the actions before it already end the turn.
 
     Args:
         game: what is played.
@@ -79,7 +89,7 @@ def parse_answer(game: Game, states: np.ndarray, answer: Any) -> list[int]:
         if place and (after[TURN_FIELDS] != mover).any():
             if wanted[place:] == [names.index(END_TURN)] and END_TURN not in played:
                 return wanted[:place]
-            raise AnswerError(f"the turn is over after {played}; leave out {name} and what follows", action)
+            raise AnswerError(f"the turn ends with {played}; leave out everything from {name} on", action)
         if not game.legal_actions(after)[0, action]:
             rupees = after[0]["rupees"][after[0]["current_player"]]
             left = f"{plural(after[0]['actions_left'], 'action')} and {plural(rupees, 'rupee')}"
@@ -96,49 +106,85 @@ def _legal(game: Game, states: np.ndarray) -> str:
 
 
 def _in_text(names: tuple[str, ...], text: str) -> list[int]:
-    """The actions in the last lines of a text that hold nothing else; a line with a label is the first. Raises AnswerError."""
+    """The actions in the last lines of a text that hold nothing else, or in its last JSON value. Raises AnswerError."""
     if len(text) > MAX_LENGTH:
         raise AnswerError(f"the answer has {len(text)} characters; at most {MAX_LENGTH} are allowed")
-    text = text.rpartition("</think>")[2].partition("<think>")[0].strip()
-    value = _json_value(text)
-    if value is not None:
-        return _in_value(names, value)
-    wanted: list[int] = []
-    last = unclear = None  # what is wrong with the last line, and with the line directly below
-    for line in reversed(text.splitlines()):
-        bare = line.strip(DECORATION)
-        if not bare:
-            if wanted and line.strip():  # the edge of a code block
-                break
-            unclear = None
-            continue
+    text = text.rpartition("</think>")[2].partition("<think>")[0]
+    value, end = _last_json(text)
+    lines = text[end:].splitlines()
+    words = [line for line in lines if not NO_WORDS.match(line)]
+    found = _in_lines(names, lines)
+    if found is not None:
+        if value is not None and NO_WORDS.match("".join(lines[: found[1]])):
+            raise AnswerError("the answer has JSON and more actions below it")
+        return found[0]
+    if value is None or any(map(_has_label, words)) or not all(map(NO_WORDS.match, lines[:2])):
+        _in_line(names, words[-1] if words else "")  # raises
+    return _in_value(names, value)
+
+
+def _last_json(text: str) -> tuple[Any, int]:
+    """The last list or object that begins a line, and where it ends; None and 0 if there is none. Raises AnswerError."""
+    value, end, place = None, 0, 0
+    while found := JSON.search(text, place):
         try:
-            found = _in_line(names, line) if (value := _json_value(line)) is None else _in_value(names, value)
-        except AnswerError as error:
-            if wanted and ITEM.match(bare):
-                raise
-            if wanted:
-                break
-            last, unclear = last or error, error
+            after, place = json.JSONDecoder(strict=False).raw_decode(text, found.end())
+        except (ValueError, RecursionError):
+            if text[found.end()] == "{":
+                raise AnswerError("the JSON of the answer cannot be read") from None
+            place = found.end() + 1
             continue
-        if unclear:
-            raise unclear
-        wanted[:0] = found
-        if LABEL.match(bare):
+        if value is not None and NO_WORDS.match(text[end : found.end()]):
+            raise AnswerError("the answer has several JSON values; one list holds several actions")
+        value, end = after, place
+    return value, end
+
+
+def _in_lines(names: tuple[str, ...], lines: list[str]) -> tuple[list[int], int] | None:
+    """The actions in the last lines that hold nothing else, and the place of the first of these lines; None if no line does.
+
+    Raises AnswerError if words stand directly below, or if the line above looks like one more action.
+    """
+    read = [None if NO_WORDS.match(line) else _read(names, line) for line in lines]
+    last = max((place for place, found in enumerate(read) if isinstance(found, list)), default=None)
+    if last is None:
+        return None
+    if isinstance(below := read[last + 1] if last + 1 < len(read) else None, AnswerError):
+        raise below
+    wanted: list[int] = []
+    first = last
+    for place in range(last, -1, -1):
+        found, line = read[place], lines[place]
+        if found is None and FENCE in line and wanted:
             break
-    if not wanted:
-        raise last or AnswerError("the answer is empty")
-    return wanted
+        if found is None:
+            continue
+        if isinstance(found, list) and not (wanted and _has_label(lines[first])):
+            wanted, first = found + wanted, place
+            continue
+        in_list = ITEM.match(line) and (place == first - 1 or ITEM.match(lines[first]))
+        if in_list or (place == first - 1 and _begins_with_action(names, line)):
+            unclear = f"{checks.shown(line.strip())}, directly above the last actions, is not clear"
+            raise found if isinstance(found, AnswerError) else AnswerError(unclear)
+        break
+    return wanted, first
 
 
-def _json_value(text: str) -> Any:
-    """The value of a text that is a JSON list or object; None for any other text."""
-    if not text.lstrip().startswith(("[", "{")):
-        return None
+def _read(names: tuple[str, ...], line: str) -> list[int] | AnswerError:
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
+        return _in_line(names, line)
+    except AnswerError as error:
+        return error
+
+
+def _has_label(line: str) -> bool:
+    return LABEL.match(line.lstrip(DECORATION)) is not None
+
+
+def _begins_with_action(names: tuple[str, ...], line: str) -> bool:
+    """Whether a line's first word, a label aside, is the name of an action."""
+    words = LABEL.sub("", line.strip(DECORATION)).split()
+    return bool(words) and words[0].strip(DECORATION).lower() in map(str.lower, names)
 
 
 def _in_value(names: tuple[str, ...], value: Any) -> list[int]:
@@ -167,17 +213,21 @@ def _in_line(names: tuple[str, ...], line: str) -> list[int]:
     forms = _forms(names)
     if line.strip() in forms:  # a site's name may hold a separator
         return [forms[line.strip()]]
-    line = LABEL.sub("", line.strip(DECORATION)).strip(DECORATION)
-    if (whole := DESCRIBED.match(ITEM.sub("", line))) and _plain(whole[1]) in forms:
-        return [forms[_plain(whole[1])]]
+    line = ITEM.sub("", LABEL.sub("", ITEM.sub("", line).lstrip(DECORATION)))
+    described = DESCRIBED.match(line.strip(DECORATION))
+    if described and _plain(described[1]) in forms:
+        rest = SEPARATOR.split(line.partition(": ")[2])
+        if not any(part.strip(DECORATION).rpartition(" ")[2] in names for part in rest):
+            return [forms[_plain(described[1])]]
     wanted = []
-    for part in SEPARATOR.split(line):
+    for part in map(str.strip, SEPARATOR.split(line)):
         bare = ITEM.sub("", part.strip(DECORATION)).strip(DECORATION)
-        action = forms.get(bare, forms.get(_plain(bare)))
+        ways = (part, part.strip(QUOTES), bare, _plain(bare))
+        action = next((forms[way] for way in ways if way in forms), None)
         if action is not None:
             wanted.append(action)
         elif bare:
-            raise AnswerError(f"{checks.shown(bare)} is no action")
+            raise AnswerError(f"{checks.shown(part.strip(QUOTES))} is no action")
     if not wanted:
         raise AnswerError("the answer is empty")
     return wanted
@@ -185,7 +235,7 @@ def _in_line(names: tuple[str, ...], line: str) -> list[int]:
 
 @functools.lru_cache(maxsize=16)
 def _forms(names: tuple[str, ...]) -> dict[str, int]:
-    """The actions by the ways to write them. What could mean several, such as sites that differ in case alone, is left out."""
+    """Every way to write an action, with its number; without those that could mean several, such as sites that differ in case."""
     loose = [("pass", names.index(END_TURN))]
     for number, name in enumerate(names):
         kind, _, what = name.partition(":")

@@ -16,7 +16,7 @@ the page of `bombay play` show the same text. [The specification](../bombay_env/
 
 ## Trails
 
-A move costs 1 action, or the number that stands behind the site it leads to.
+A move costs 1 action, unless another number stands in brackets after the site.
 
 ```
 {trails}

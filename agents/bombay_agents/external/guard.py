@@ -8,6 +8,7 @@ the command. It ends as the program does, with the same exit code.
 import contextlib
 import os
 import resource
+import signal
 import subprocess
 import sys
 import threading
@@ -18,11 +19,13 @@ import psutil
 MARK = "BOMBAY_EXEC_RUN"  # in the environment of the guard and of all that the program starts: which run they belong to
 SECONDS = 5.0  # in which all processes end
 PAUSE = 0.01
+HOST_PAUSE = 0.1
 
 
 def main() -> None:
     """Run the command. Arguments: the host's process, bytes of memory (0: no limit), the command."""
     host, memory, command = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # also of the guard, which ends by the same signal as the program
     try:
         program = subprocess.Popen(command, preexec_fn=lambda: _limit(memory))
     except (OSError, ValueError, subprocess.SubprocessError) as error:
@@ -34,12 +37,14 @@ def main() -> None:
     code = program.wait()
     end_all(os.environ[MARK], os.getpid())
     if code < 0:  # by a signal
+        with contextlib.suppress(OSError):  # SIGKILL always acts
+            signal.signal(-code, signal.SIG_DFL)
         os.kill(os.getpid(), -code)
     sys.exit(code)
 
 
 def end_all(run: str, guard: int) -> None:
-    """Kill all processes of a run: those below the guard, in its session, or with the run's mark; not the one that asks."""
+    """Kill all processes of a run except the calling one: those below the guard, in its session, or with the run's mark."""
     deadline = time.monotonic() + SECONDS
     while (left := _processes(run, guard)) and time.monotonic() < deadline:
         for process in left:
@@ -63,18 +68,19 @@ def _processes(run: str, guard: int) -> list[psutil.Process]:
 
 
 def _outlive(host: int) -> None:
-    """Wait for the end of the host, then end the run."""
+    """Wait for the end of the host, then end the run. A host that was killed and that nobody has waited for is a zombie."""
     with contextlib.suppress(psutil.NoSuchProcess):
-        psutil.Process(host).wait()
+        process = psutil.Process(host)
+        while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
+            time.sleep(HOST_PAUSE)
     end_all(os.environ[MARK], os.getpid())
     os._exit(1)
 
 
 def _limit(memory: int) -> None:
     """What the program's process does before it becomes the program."""
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if memory:
-        with contextlib.suppress(OSError, ValueError):  # macOS refuses, and a lower limit stays
+        with contextlib.suppress(OSError, ValueError):  # macOS refuses, and a lower hard limit stays in force
             resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
 
 

@@ -19,7 +19,7 @@ from bombay_env import checks
 MAX_LINE: Final = 1 << 16  # bytes of a line from the program
 MAX_WORDS: Final = 1000  # bytes of its standard error that are kept
 READ: Final = 1 << 14
-CODE_SECONDS: Final = 2.0  # in which the guard ends after the program
+CODE_SECONDS: Final = 2.0  # that the guard may take to end after the program
 LEAVE_SECONDS: Final = 1.0  # that a program has to end after its input closed
 
 

@@ -52,7 +52,7 @@ UNDERSTOOD = {
     "a reason afterwards": ("Answer: buy\n\nYellow pays 1 rupee more, so this is worth 2 rupees.", ["buy"]),
     "the last of several": ("Answer: move:A\n\nNo, that costs two actions.\n\nAnswer: buy", ["buy"]),
     "a mark above a list": ("Actions:\n- buy\n- end turn", ["buy", "end_turn"]),
-    "the last of two answers in a row": ("Answer: move:A\nAnswer: buy", ["buy"]),
+    "the last of two answers": ("Answer: move:A\nOr rather:\nAnswer: buy", ["buy"]),
     "a code block": ("I buy.\n```\nbuy\n```\nGood luck to all!", ["buy"]),
     "a code block in one line": ("```buy```", ["buy"]),
     "the last of two blocks": ("```\nmove:A\n```\nis too slow:\n```\nbuy\n```", ["buy"]),
@@ -70,6 +70,14 @@ UNDERSTOOD = {
         '```json\n{\n  "why": "rare",\n  "actions": [\n    "move:G1",\n    "build:blue"\n  ]\n}\n```',
         TURN[:2],
     ),
+    "objects over several lines in a block": (
+        'I go.\n```json\n[\n  {"action": "move:G1"},\n  {"action": "build:blue"}\n]\n```\nGood luck!', TURN[:2],
+    ),
+    "an object with a key below the actions": ('{"actions": [\n"move:G1",\n"build:blue"\n], "next": [\n"buy"\n]}', TURN[:2]),
+    "a line break in a thought": ('{"thoughts": "one\ntwo", "actions": ["buy"]}', ["buy"]),
+    "a mark before an object": ('Answer: {"actions": ["buy"]}', ["buy"]),
+    "lines below an object": ('{"actions": ["move:A"]}\nNo, that is too slow.\nAnswer: buy', ["buy"]),
+    "a rule at the end": ("> move:G1\n---", ["move:G1"]),
     "a block that stays open": ('```json\n{"action": "buy"}', ["buy"]),
     # thoughts
     "after a thought": ("<think>Answer: move:A? Too slow.\nmove:A\n</think>\nbuy", ["buy"]),
@@ -77,19 +85,27 @@ UNDERSTOOD = {
 }  # fmt: skip
 
 REFUSED = {
+    "two answers in a row": ("Action: move:G1\nAction: end_turn", "directly above the last actions, is not clear"),
+    "an entry with a remark": ("* move:G1 (cheap)\n* end_turn", "is no action"),
+    "a line with a remark": ("Actions:\nmove:G1 (costs 1)\nend_turn", "'move:G1 (costs 1)' is no action"),
+    "two objects": ('{"actions": ["move:G1"]}\n{"actions": ["end_turn"]}', "several JSON values"),
+    "actions below an object": ('{"actions": ["move:G1"]}\nend_turn', "JSON and more actions below it"),
+    "words below an object": ('{"actions": ["buy"]}\nor better not', "is no action"),
+    "a broken object": ('[\n{"action": "move:G1"},\n{"action": "end_turn"', "the JSON of the answer cannot be read"),
+    "a second action behind a line of the list": (f"{LINE['move:G1']}, {BUY} buy", "is no action"),
     "number and name that differ": (f"{G1} buy", f"'{G1} buy' is no action"),
     "words below": ("Answer: buy\nWait, I would rather keep my rupees.", "is no action"),
     "an action in the next sentence": ("Answer: move:G1. Then I build a palace.", "is no action"),
     "another action in the next sentence": ("Answer: buy. I also like move:A.", "is no action"),
     "a sentence": ("I would like to buy a bale", "'I would like to buy a bale' is no action"),
     "a thought that was cut off": ("<think>\nmove:A", "the answer is empty"),
-    "nothing after a thought": ("<think>\nmove:A\n</think>\nI think so.", "'I think so' is no action"),
+    "nothing after a thought": ("<think>\nmove:A\n</think>\nI think so.", "'I think so.' is no action"),
     "a plan in prose": ("I think I should buy and then build.", "'I think I should buy and' is no action"),
     "a wrong word below": ("Answer:\nmove:G1\nbiuld:blue", "'biuld:blue' is no action"),
     "a wrong word in a list": ("Answer:\n1. muve:G1\n2. build:blue", "'muve:G1' is no action"),
     "an object without a known key": ('{"move": "E1"}', "is no action"),
-    "an action after the turn": ("move:G1, build:blue, move:E1, buy", "over after move:G1, build:blue, move:E1; leave out buy"),
-    "a second end of the turn": ("end_turn, end_turn", "the turn is over after end_turn; leave out end_turn"),
+    "an action after the turn": ("move:G1, build:blue, move:E1, buy", "move:E1; leave out everything from buy on"),
+    "a second end of the turn": ("end_turn, end_turn", "leave out everything from end_turn on"),
     "an illegal action": ("E1", "move:E1 is illegal"),
     "an illegal one later": ("buy, buy", "after buy, with 1 action and 0 rupees left, buy is illegal; legal are move:G1,"),
     "no site": ("E9", "'E9' is no action; answer with names or numbers of actions"),
@@ -142,14 +158,18 @@ def test_a_whole_turn_with_a_take_is_one_answer() -> None:
 
 def test_names_of_sites_may_be_words_separators_and_differ_in_case() -> None:
     data = Board.load().to_dict()
-    change = {"E1": "a", "G1": "then", "G5": "x,y", "H1": "the"}
+    change = {"E1": "a", "G1": "then", "G5": "x,y", "H1": "the", "G3": "the_"}
     for site in data["sites"]:
         site["name"] = change.get(site["name"], site["name"])
     data["trails"] = [[change.get(a, a), change.get(b, b)] for a, b in data["trails"]]
     game = Game(Rules.official(2), Board.from_dict(data))
     states = game.new_states([1])
-    for answer, name in (("move:a", "move:a"), ("move to the", "move:the")):
-        assert text.parse_answer(game, states, answer) == [game.action_index(name)]
+    for answer, name in (
+        ("move:a", "move:a"),
+        ("move:the", "move:the"),
+        ("Answer: `move:the_`, end_turn", "move:the_"),
+    ):
+        assert text.parse_answer(game, states, answer)[0] == game.action_index(name)
     refusal(lambda: text.parse_answer(game, states, "move to a"), "'move to a' is no action")  # A or a
     game.step(states, [game.action_index("move:a")])
     for name in ("move:then", "move:x,y"):

@@ -45,7 +45,8 @@ class ModelTable:
     def tools(self) -> list[Callable[..., str]]:
         """What a model can do: functions whose docstrings it is told. They raise ValueError for what it must mend."""
         names = Game(Rules.official(DEFAULT_PLAYERS), self.board).action_names
-        schema = {"anyOf": [{"type": "array", "items": {"enum": list(names)}}, {"type": "string"}, {"type": "integer"}]}
+        several = {"type": "array", "items": {"type": "string", "enum": list(names)}}
+        schema = {"anyOf": [several, {"type": "string"}, {"type": "integer"}]}
 
         def act(actions: Annotated[Any, WithJsonSchema(schema)]) -> str:
             return self.act(actions)
@@ -120,7 +121,8 @@ class ModelTable:
     def act(self, actions: Any) -> str:
         """Take the actions of your turn: a list of names, or a text such as "move:SITE, buy, end_turn".
 
-        A number may stand for a name. Each must be legal after those before it: `buy` may follow a move and is not listed yet.
+        In a text, a number may stand for a name. Each action must be legal after those before it: `buy` may follow a move and is
+        not listed yet.
         All are played if all are legal, else none is.
         When your turn is over, the others act until it is your turn again.
         """

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 import shutil
 import sys
 import textwrap
@@ -184,7 +185,7 @@ class Terminal:
             names = [legal[int(line) - 1]]
         elif not legal:
             names = [line.replace(" ", "_")]
-        elif any(part.strip().isdigit() for part in line.split(",")):
+        elif re.search(r"(?<![\w:])\d+(?![\w])", line):
             raise ValueError("a number stands alone; several actions are given by their names")
         else:
             names = [session.game.action_names[action] for action in parse_answer(session.game, session.states, line)]
