@@ -138,21 +138,25 @@ def seed(value: Any, name: str = "seed") -> int:
     return whole_number(value, name, 0, MAX_SEED)
 
 
-def seeds(values: Any) -> np.ndarray:
+def seeds(values: Any, count: int | None = None, name: str = "seeds") -> np.ndarray:
     """Seeds as an array (batch,) uint64. Python integers are checked one by one, because NumPy converts large ones to floats.
 
     Raises:
-        ValueError: `values` is not a list or an array of integers from 0 to 2**64 − 1.
+        ValueError: `values` is not a list or an array of integers from 0 to 2**64 − 1, or not of `count` of them.
     """
     if isinstance(values, np.ndarray):
         if values.ndim != 1 or values.dtype.kind not in "iu":
-            raise ValueError(f"seeds must be integers of shape (batch,), not {form(values)}")
+            raise ValueError(f"{name} must be integers of shape (batch,), not {form(values)}")
         if values.dtype.kind == "i" and values.size and values.min() < 0:
-            raise ValueError(f"seeds must be from 0 to {MAX_SEED}; {values.min()} is not")
-        return np.ascontiguousarray(values, np.uint64)
-    if not is_list(values):
-        raise ValueError(f"seeds must be a list or an array of integers from 0 to {MAX_SEED}, not {shown(values)}")
-    return np.array([seed(value) for value in values], np.uint64)
+            raise ValueError(f"{name} must be from 0 to {MAX_SEED}; {values.min()} is not")
+        found = np.ascontiguousarray(values, np.uint64)
+    elif is_list(values):
+        found = np.array([seed(value) for value in values], np.uint64)
+    else:
+        raise ValueError(f"{name} must be a list or an array of integers from 0 to {MAX_SEED}, not {shown(values)}")
+    if count not in (None, len(found)):
+        raise ValueError(f"{name} has {len(found)} entries; it must have {count}")
+    return found
 
 
 # --- arrays ---

@@ -254,7 +254,7 @@ class Game:
         """
         records = self._records(states)
         if batch.count_unsound(records, self._ranges):
-            raise ValueError(describe_unsound(records, self._ranges))
+            self._refuse_unsound(records)
         return records
 
     def check_actions(self, states: States, actions: Any) -> np.ndarray:
@@ -266,10 +266,15 @@ class Game:
         illegal = np.empty(len(records), np.bool_)
         unsound, count = batch.find_illegal(records, self._ranges, self.tables, chosen, illegal)
         if unsound:
-            raise ValueError(describe_unsound(records, self._ranges))
+            self._refuse_unsound(records)
         if count:
             self._refuse(records, chosen, np.flatnonzero(illegal))
         return chosen
+
+    def _refuse_unsound(self, records: np.ndarray) -> None:
+        unsound = describe_unsound(records, self._ranges)
+        assert unsound is not None, "the kernel found one"
+        raise ValueError(f"states, lane {unsound[0]}: {unsound[1]}")
 
     def _refuse(self, records: np.ndarray, actions: np.ndarray, lanes: np.ndarray) -> None:
         lane = int(lanes[0])
@@ -301,7 +306,7 @@ class Game:
             ValueError: an argument has the wrong shape or dtype or is out of range, or a state is not sound (see `Game`).
         """
         records = self.check_states(states)
-        streams = self._keys(keys, len(records))
+        streams = checks.seeds(keys, len(records), "keys")
         actions = checks.new_or_output(out, (len(records),), np.int64, states, keys)
         batch.sample_all(records, self.tables, streams, np.uint64(checks.count(index, "index")), actions)
         return actions
@@ -330,11 +335,13 @@ class Game:
         """
         records = self.check_states(states)
         self._check_writable(states)
-        streams = self._keys(keys, len(records))
+        streams = checks.seeds(keys, len(records), "keys")
         most = checks.MAX_COUNT if max_decisions is None else checks.count(max_decisions, "max_decisions")
         taken = np.empty(len(records), np.int64)
         first = checks.count(index, "index")
-        rollout = batch.rollout_uniform if policy is None else batch.rollout_with(_compiled_policy(policy))
+        if policy is not None and not isinstance(policy, Dispatcher) and not (CONFIG.DISABLE_JIT and callable(policy)):
+            raise ValueError(f"policy must be a function compiled with numba.njit, not {type(policy).__name__}")
+        rollout = batch.rollout_uniform if policy is None else batch.rollout_with(policy)
         try:
             rollout(records, self.tables, most, streams, first, taken)
         except (NumbaError, KeyError) as error:  # KeyError: a record has no such field
@@ -421,9 +428,8 @@ class Game:
         Returns:
             (batch,) records of `state_dtype`.
         """
-        records, keys = self.check_states(states), checks.seeds(seeds)
-        if len(keys) != len(records):
-            raise ValueError(f"seeds has {len(keys)} entries for {len(records)} states")
+        records = self.check_states(states)
+        keys = checks.seeds(seeds, len(records))
         copies = checks.new_or_output(out, (len(records),), self.state_dtype, states, seeds).view(np.recarray)
         rows(copies)[...] = rows(records)
         copies["seed"] = keys
@@ -500,12 +506,6 @@ class Game:
         if not states.flags.writeable:
             raise ValueError("states are read-only but would be changed in place; pass a copy")
 
-    def _keys(self, keys: Any, count: int) -> np.ndarray:
-        streams = checks.seeds(keys)
-        if len(streams) != count:
-            raise ValueError(f"keys has {len(streams)} entries for {count} states")
-        return streams
-
     def check_seats(self, seats: Any, count: int) -> np.ndarray:
         """Check seats, as `observe` does: one integer, or (count,) integers. Returns (count,) int64; raises ValueError."""
         numbers = checks.array(seats)
@@ -515,9 +515,3 @@ class Game:
             raise ValueError(f"seats must be from 0 to {self.num_players - 1}")
         # A copy, because Numba would compile the kernels again for a read-only array.
         return np.array(np.broadcast_to(numbers, count), np.int64)
-
-
-def _compiled_policy(policy: Any) -> Any:
-    if not (isinstance(policy, Dispatcher) or (CONFIG.DISABLE_JIT and callable(policy))):
-        raise ValueError(f"policy must be a function compiled with numba.njit, not {type(policy).__name__}")
-    return policy

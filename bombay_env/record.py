@@ -22,7 +22,7 @@ from bombay_env.board import Board
 from bombay_env.files import atomic
 from bombay_env.files.forms import Form, check, parse
 from bombay_env.files.reading import unreadable
-from bombay_env.game import Game
+from bombay_env.game import Game, IllegalActionError
 from bombay_env.rules import MAX_PLAYERS, NUM_COLOURS, Rules
 from bombay_env.setup import SETUP_KEYS
 from bombay_env.state import NOBODY, state_to_dict
@@ -238,11 +238,14 @@ class Record:
         seat, _, name = event.partition(" ")
         if seat != str(mover):
             raise self._refusal(number, f"it is seat {mover}'s turn")
-        before = states.copy()
+        before, place = states.copy(), number
         try:
-            self.game.step(states, [self.game.action_index(name)], None if restock is None else [restock])
+            action = self.game.action_index(name)
+            place += restock is not None
+            self.game.step(states, [action], None if restock is None else [restock])
+        except IllegalActionError as error:
+            raise self._refusal(number, str(error)) from None
         except ValueError as error:
-            place = number if restock is None or not _legal(self.game, before, name) else number + 1
             raise self._refusal(place, str(error)) from None
         ended = states[0]["set"] != set_before and states[0]["current_player"] != NOBODY
         if ended and restock is None:
@@ -250,7 +253,7 @@ class Record:
         if not ended and restock is not None:
             raise self._refusal(number + 1, "no restock is due")
         if restock is not None and self.seed is not None:
-            self.game.step(before, [self.game.action_index(name)])
+            self.game.step(before, [action])
             if (states != before).any():
                 raise self._refusal(number + 1, f"seed {self.seed} draws {restock_event(before[0])}")
 
@@ -335,19 +338,11 @@ def _game(form: RecordForm) -> Game:
     return game
 
 
-def _legal(game: Game, states: np.ndarray, name: str) -> bool:
-    return name in game.action_names and bool(game.legal_actions(states)[0, game.action_index(name)])
-
-
 def _same(given: Any, value: list[Any]) -> bool:
     """Whether both lists have equal numbers, up to rounding for floats."""
-    if (
-        not isinstance(given, list)
-        or len(given) != len(value)
-        or not all(type(entry) in (int, float) for entry in given)
-    ):
+    if not isinstance(given, list) or not all(type(entry) in (int, float) for entry in given):
         return False
     # Whole numbers are compared exactly: one from a file may be too large for a float.
-    return all(
+    return len(given) == len(value) and all(
         a == b or (isinstance(a, float) and math.isclose(a, b, abs_tol=1e-9)) for a, b in zip(given, value, strict=True)
     )

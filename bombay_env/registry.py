@@ -18,10 +18,7 @@ environments take opponents by name, and `bombay_env` imports none.
 import contextlib
 import difflib
 import functools
-import importlib
 import inspect
-import numbers
-import operator
 import os
 import re
 import sys
@@ -32,6 +29,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+from pydantic import TypeAdapter, ValidationError
 
 from bombay_env import checks
 from bombay_env.agent import Agent, describe_error, name_of
@@ -41,9 +39,10 @@ Factory = TypeVar("Factory", bound=Callable[..., Any])
 MAX_LENGTH = 10_000  # characters of a spec
 MAX_NESTED = 20  # agents in brackets in a spec
 MAX_LISTED = 250  # characters of a list of names in an error message
-OWN = re.compile(r"(?P<module>[^\W\d][\w.]*):(?P<object>[^\W\d][\w.]*)(?::(?P<options>.*))?", re.DOTALL)
-TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-TYPE_NAMES = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
+OWN = re.compile(r"(?P<name>[^\W\d][\w.]*:[^\W\d][\w.]*)(?::(?P<options>.*))?", re.DOTALL)
+AGENTS = ("act",)  # methods, one of which an object needs to be what an option takes
+EVALUATORS = ("act", "values", "evaluator")
+TEXTS = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}  # options that are no agents
 
 
 def format_spec(name: str, /, **options: Agent | str | os.PathLike[str] | float | None) -> str:
@@ -62,18 +61,15 @@ def format_spec(name: str, /, **options: Agent | str | os.PathLike[str] | float 
 
 
 def _option_text(key: str, value: Any) -> str:
-    if isinstance(value, bool | np.bool_):
-        return str(bool(value)).lower()
-    if isinstance(value, numbers.Integral):
-        return str(int(value))
-    if isinstance(value, numbers.Real):
-        return f"{float(value):.0f}" if float(value).is_integer() else repr(float(value))
-    if isinstance(value, str | os.PathLike):
-        text = os.fspath(value)
-        written = text if text and "," not in text and not text.startswith("[") else f"[{text}]"
-    else:
-        text = name_of(value)
-        written = f"[{text}]"
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        return f"{value:.0f}" if isinstance(value, float) and value.is_integer() else repr(value)
+    is_text = isinstance(value, str | os.PathLike)
+    text = os.fspath(value) if is_text else name_of(value)
+    written = text if is_text and text and "," not in text and not text.startswith("[") else f"[{text}]"
     if _split(written) != [written] or _without_brackets(written.strip()) != text:
         raise ValueError(
             f"option {checks.shown(key)} is {checks.shown(text)}; a text in a spec has paired brackets and no spaces around it"
@@ -135,12 +131,12 @@ def make(spec: str) -> Agent:
         ValueError: the spec is malformed, a name or an option is unknown, an option does not take the value, or the agent cannot
             be imported or made. The message is one line and says what is allowed.
     """
-    return _make(spec, ("act",)).made  # type: ignore[no-any-return]
+    return _make(spec, AGENTS).made  # type: ignore[no-any-return]
 
 
 def canonical(spec: str) -> str:
     """The one form of an agent's spec: without options at their defaults, the others in the factory's order. Raises as `make`."""
-    return _make(spec, ("act",)).name
+    return _make(spec, AGENTS).name
 
 
 class _Made(NamedTuple):
@@ -159,19 +155,27 @@ def _make(spec: str, methods: tuple[str, ...]) -> _Made:
         raise ValueError(
             f"agent spec {checks.shown(spec)} is not text: records and stores cannot keep it; try PYTHONUTF8=1"
         )
-    name, factory, options = _resolve(_not_too_long(spec).strip(), methods)
-    if not isinstance(factory, type) and _has(factory, methods):
-        if options is not None:
-            raise ValueError(f"agent {checks.shown(name)} is an object, not a factory: it takes no options")
-        return _Made(_checked(factory, name, methods), name)
-    values = _option_values(factory, options, spec, name)
-    canonical = _canonical(factory, name, values)
-    plain = {key: value.made if isinstance(value, _Made) else value for key, value in values.items()}
-    made = _checked(_construct(factory, plain, name), canonical, methods)
-    if name in _entries():
+    name, options = _named(_not_too_long(spec).strip())
+    found = _loaded(name)
+    if callable(found) and (isinstance(found, type) or not _has(found, methods)):
+        parameters = _parameters(found)
+        values = _option_values(parameters, {} if options is None else _options(options, spec), name)
+        changed = {key: values[key] for key in parameters if key in values and values[key] != parameters[key].default}
+        full_name = format_spec(name, **changed)
+        made = _construct(found, values, name)
+    elif options is not None:
+        raise ValueError(f"agent {checks.shown(name)} is an object, not a factory: it takes no options")
+    else:
+        made, full_name = found, name
+    if name in _entries() or (not hasattr(made, "name") and _has(made, AGENTS)):
         with contextlib.suppress(AttributeError):  # a class whose name cannot be set
-            made.name = canonical
-    return _Made(made, canonical)
+            made.name = full_name
+    if not isinstance(made, Agent) and not _has(made, methods[1:]):
+        lacks = "lacks `act`" if methods == AGENTS else f"has none of {', '.join(f'`{method}`' for method in methods)}"
+        hint = "; an evaluator plays as search:value=[…]" if hasattr(made, "values") else ""
+        shown = checks.shown(full_name)
+        raise ValueError(f"{shown} makes a {type(made).__name__}, which is not an agent: it {lacks}{hint}")
+    return _Made(made, full_name)
 
 
 def _not_too_long(spec: str) -> str:
@@ -185,94 +189,13 @@ def _has(found: Any, methods: tuple[str, ...]) -> bool:
     return any(hasattr(found, method) for method in methods)
 
 
-def _canonical(factory: Callable[..., Any], name: str, values: dict[str, Any]) -> str:
-    """The spec of a factory: the options that differ from their defaults, in the order of the factory's parameters."""
-    parameters = _parameters(factory)
-    changed = {key: values[key] for key in parameters if key in values and values[key] != parameters[key].default}
-    return format_spec(name, **changed)
-
-
-def _option_values(factory: Callable[..., Any], options: str | None, spec: str, name: str) -> dict[str, Any]:
-    """The values of the options in a spec, by key; `_Made` for those in brackets. Raises ValueError."""
-    texts = {} if options is None else _options(options, spec)
-    parameters = _parameters(factory)
-    for key in texts:
-        if key not in parameters:
-            takes = f"its options are {_listed(parameters)}" if parameters else "it has none"
-            raise ValueError(f"agent {checks.shown(name)} has no option {checks.shown(key)}; {takes}")
-    for key, parameter in parameters.items():
-        if parameter.default is parameter.empty and key not in texts:
-            example = checks.one_line(f"{name}:{key}=…")
-            raise ValueError(f"agent {checks.shown(name)} needs the option {checks.shown(key)}, as in '{example}'")
-    where = f"of agent {checks.shown(name)}"
-    return {key: _parse(text, parameters[key], f"option {checks.shown(key)} {where}") for key, text in texts.items()}
-
-
-def _resolve(spec: str, methods: tuple[str, ...]) -> tuple[str, Any, str | None]:
-    """The name in a spec, its factory or object, and the text of its options, None without a colon."""
-    name, options = _named(spec)
-    module, own, path = name.partition(":")
-    return name, _own_object(module, path, methods) if own else _factory(name), options
-
-
 def _named(spec: str) -> tuple[str, str | None]:
     """The name or `module:object` of a spec, and the text of its options, None without a colon."""
     own = OWN.fullmatch(spec)
-    if own and own["module"] not in _entries():
-        return f"{own['module']}:{own['object']}", own["options"]
+    if own and own["name"].partition(":")[0] not in _entries():
+        return own["name"], own["options"]
     name, colon, options = spec.partition(":")
     return name, options if colon else None
-
-
-def _construct(factory: Callable[..., Any], values: dict[str, Any], name: str) -> Any:
-    """Call a factory. Its ValueErrors of one line that is not too long pass: they say what is wrong with the values."""
-    try:
-        return factory(**values)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # SystemExit, too
-        if isinstance(error, ValueError) and _is_message(error):
-            raise
-        raise ValueError(
-            checks.message(f"agent {checks.shown(name)} cannot be made: {describe_error(error)}")
-        ) from error
-
-
-def _is_message(error: Exception) -> bool:
-    """Whether the error has a text that can be shown as it is."""
-    try:
-        message = str(error)
-    except Exception:  # of a class with a faulty `__str__`
-        return False
-    return bool(message) and message == checks.message(message)
-
-
-def _checked(agent: Any, name: str, methods: tuple[str, ...]) -> Any:
-    """The agent, named by its spec if it has no name, or ValueError if it is no agent and has none of the other methods."""
-    if callable(getattr(agent, "act", None)) and not hasattr(agent, "name"):
-        with contextlib.suppress(AttributeError):  # a class with slots; it has the name of its class
-            agent.name = name
-    if not isinstance(agent, Agent) and not _has(agent, methods[1:]):
-        lacks = "lacks `act`" if len(methods) == 1 else f"has none of {', '.join(f'`{one}`' for one in methods)}"
-        hint = "; an evaluator plays as search:value=[…]" if hasattr(agent, "values") else ""
-        raise ValueError(
-            f"{checks.shown(name)} makes a {type(agent).__name__}, which is not an agent: it {lacks}{hint}"
-        )
-    return agent
-
-
-def _own_object(module: str, path: str, methods: tuple[str, ...]) -> Any:
-    """The object at a dotted path in a module: callable, or with one of the `methods`."""
-    name = checks.shown(f"{module}:{path}")
-    try:
-        found = operator.attrgetter(path)(importlib.import_module(module))
-    except AttributeError as error:
-        raise ValueError(checks.message(f"agent {name} does not exist: {describe_error(error)}")) from error
-    except (Exception, SystemExit) as error:  # importing runs the module's code
-        raise ValueError(checks.message(f"agent {name} cannot be imported: {describe_error(error)}")) from error
-    if not callable(found) and not _has(found, methods):
-        raise ValueError(f"{name}, of type {type(found).__name__}, is not an agent: it lacks `act`")
-    return found
 
 
 @functools.cache
@@ -284,18 +207,33 @@ def _entries() -> dict[str, EntryPoint]:
     return found
 
 
-def _factory(name: str) -> Callable[..., Any]:
+def _loaded(name: str) -> Any:
+    """The factory of a name, or the object at `module:object`."""
     entries = _entries()
-    if name not in entries:
+    if name not in entries and ":" not in name:
         known = _listed(sorted(entries)) or f"none installed (entry points of {GROUP!r})"
         near = difflib.get_close_matches(name.lower(), entries, n=1)
         meant = f"; did you mean {near[0]!r}? There are" if near else "; there are"
         raise ValueError(f"no agent is named {checks.shown(name)}{meant} {known}; your own agent is module:object")
     try:
-        return entries[name].load()  # type: ignore[no-any-return]
+        return entries.get(name, EntryPoint(name, name, GROUP)).load()
     except (Exception, SystemExit) as error:  # importing runs the module's code
-        reason = checks.message(f"agent {name!r} ({entries[name].value}) cannot be loaded: {describe_error(error)}")
-        raise ValueError(reason) from error
+        reason = f"agent {checks.shown(name)} cannot be imported: {describe_error(error)}"
+        raise ValueError(checks.message(reason)) from error
+
+
+def _construct(factory: Callable[..., Any], values: dict[str, Any], name: str) -> Any:
+    """Call a factory. Its ValueErrors of one line that is not too long pass: they say what is wrong with the values."""
+    try:
+        return factory(**{key: value.made if isinstance(value, _Made) else value for key, value in values.items()})
+    except (Exception, SystemExit) as error:
+        described = describe_error(error)
+        if isinstance(error, ValueError) and described == f"{type(error).__name__}: {error}":
+            raise
+        raise ValueError(checks.message(f"agent {checks.shown(name)} cannot be made: {described}")) from error
+
+
+# --- options ---
 
 
 def _parameters(factory: Callable[..., Any]) -> dict[str, inspect.Parameter]:
@@ -331,9 +269,8 @@ def _options(text: str, spec: str) -> dict[str, str]:
     if not parts:
         raise ValueError(f"agent spec {checks.shown(spec)} has unbalanced brackets")
     for part in parts:
-        key, equals, value = part.partition("=")
-        key, value = key.strip(), value.strip()
-        if not (key and equals and value):
+        key, _, value = map(str.strip, part.partition("="))
+        if not (key and value):
             raise ValueError(f"agent spec {checks.shown(spec)}: {checks.shown(part)} is not of the form key=value")
         if key in options:
             raise ValueError(f"agent spec {checks.shown(spec)} gives {checks.shown(key)} twice")
@@ -355,58 +292,49 @@ def _split(text: str) -> list[str]:
     return [] if depth else parts
 
 
-def _parse(text: str, parameter: inspect.Parameter, what: str) -> Any:
-    """The value of `text` by the option's annotation, or else by the type of its default; `_Made` for one in brackets.
+def _option_values(parameters: dict[str, inspect.Parameter], texts: dict[str, str], name: str) -> dict[str, Any]:
+    """The values of the options in a spec, by key; `_Made` for those that take agents. Raises ValueError."""
+    for key in texts:
+        if key not in parameters:
+            takes = f"its options are {_listed(parameters)}" if parameters else "it has none"
+            raise ValueError(f"agent {checks.shown(name)} has no option {checks.shown(key)}; {takes}")
+    for key, parameter in parameters.items():
+        if parameter.default is parameter.empty and key not in texts:
+            example = checks.one_line(f"{name}:{key}=…")
+            raise ValueError(f"agent {checks.shown(name)} needs the option {checks.shown(key)}, as in '{example}'")
+    where = f"of agent {checks.shown(name)}"
+    return {key: _value(text, parameters[key], f"option {checks.shown(key)} {where}") for key, text in texts.items()}
+
+
+def _value(text: str, parameter: inspect.Parameter, what: str) -> Any:
+    """The value of an option by its annotation, or else by the type of its default; `_Made` for an agent.
 
     Where the annotation names a class with a method `values`, as evaluators have, objects with such a method are allowed too.
     """
-    kinds = _types(parameter)
-    plain = [kind for kind in kinds if kind in TYPE_NAMES]
-    if str in plain:
-        return _without_brackets(text)
-    if _is_bracketed(text):
-        if plain:
-            raise ValueError(f"{what} takes {_names(plain)}, not the agent {checks.one_line(text)}")
-        takes_evaluators = any(hasattr(kind, "values") for kind in kinds)
-        return _make(text[1:-1], ("act", "values", "evaluator") if takes_evaluators else ("act",))
-    for kind in plain:
+    annotation: Any = parameter.annotation
+    if annotation is parameter.empty:
+        default = parameter.default
+        annotation = str if default is None or default is parameter.empty else type(default)
+    is_union = typing.get_origin(annotation) in (typing.Union, types.UnionType)
+    kinds = typing.get_args(annotation) if is_union else (annotation,)
+    plain, inner = [kind for kind in kinds if kind in TEXTS], _without_brackets(text)
+    if plain:
+        allowed: Any = typing.Union[tuple(plain)]  # noqa: UP007 - `|` takes no tuple
         try:
-            return TRUTH[text.lower()] if kind is bool else kind(text)
-        except (ValueError, KeyError):
-            continue
-    takes = _names(plain) if plain else "an agent in brackets, as [planner-v1]"
-    raise ValueError(f"{what} is {checks.shown(text)}; it takes {takes}")
+            return TypeAdapter(allowed).validate_python(inner)
+        except ValidationError:
+            takes = " or ".join(TEXTS[kind] for kind in plain)
+            raise ValueError(f"{what} is {checks.shown(text)}; it takes {takes}") from None
+    if inner == text:
+        raise ValueError(f"{what} is {checks.shown(text)}; it takes an agent in brackets, as [planner-v1]")
+    return _make(inner, EVALUATORS if any(hasattr(kind, "values") for kind in kinds) else AGENTS)
 
 
 def _without_brackets(text: str) -> str:
     """The text between brackets that enclose the whole of it; the text itself if there are none."""
-    return text[1:-1].strip() if _is_bracketed(text) else text
-
-
-def _is_bracketed(text: str) -> bool:
-    """Whether a pair of brackets encloses the whole text."""
-    depth = 0
-    for place, letter in enumerate(text):
-        depth += (letter == "[") - (letter == "]")
-        if depth == 0:
-            return place > 0 and place == len(text) - 1
-    return False
+    enclosed = text.startswith("[") and text.endswith("]") and _split(text[1:-1])
+    return text[1:-1].strip() if enclosed else text
 
 
 def _listed(names: Iterable[str]) -> str:
     return checks.one_line(", ".join(names), MAX_LISTED)
-
-
-def _names(kinds: list[Any]) -> str:
-    return " or ".join(TYPE_NAMES[kind] for kind in kinds)
-
-
-def _types(parameter: inspect.Parameter) -> tuple[Any, ...]:
-    """The types that an option may have, without None."""
-    annotation: Any = parameter.annotation
-    if annotation is parameter.empty:
-        known = parameter.default is not parameter.empty and parameter.default is not None
-        annotation = type(parameter.default) if known else str
-    is_union = typing.get_origin(annotation) in (typing.Union, types.UnionType)
-    kinds = typing.get_args(annotation) if is_union else (annotation,)
-    return tuple(kind for kind in kinds if kind is not types.NoneType)

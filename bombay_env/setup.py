@@ -5,7 +5,7 @@ A set-up has the form of RULES 8. A set-up or restock that the rules could not p
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
@@ -15,15 +15,6 @@ from bombay_env.rules import COLOUR_NAMES, NUM_COLOURS, NUM_POSTS, TOKEN_NAMES, 
 
 MAX_SHOWN_NAMES: Final = 300  # characters of a list of names in an error message
 SETUP_KEYS: Final = ("demand", "posts", "palace_tokens")
-
-
-class _Tokens(NamedTuple):
-    """Tokens that a set-up places: the allowed sites, and how many tokens of each name there are."""
-
-    key: str
-    field: str  # the field of the state
-    sites: list[str]
-    counts: dict[str, int]
 
 
 # --- set-up (RULES 2) ---
@@ -56,25 +47,17 @@ def _force_setup(state: Any, setup: Any, rules: Rules, board: Board) -> None:
         raise ValueError(f"setup must be an object with keys among {allowed}, not {checks.shown(setup)}")
     if "demand" in setup:
         _force_demand(state, setup["demand"], rules, board)
-    for tokens in (_posts(rules, board), _palace_tokens(rules, board)):
-        if tokens.key in setup:
-            _force_tokens(state, setup[tokens.key], tokens, board)
+    if "posts" in setup:  # two of each colour on the E and F sites, or one of each on the E sites (RULES 2.3)
+        kinds = (SiteKind.INNER_POST, SiteKind.OUTER_POST) if rules.outer_posts else (SiteKind.INNER_POST,)
+        each = NUM_POSTS // NUM_COLOURS if rules.outer_posts else 1
+        state["post"] = _placed("posts", setup, _names(board, *kinds), dict.fromkeys(COLOUR_NAMES, each), board)
+    if "palace_tokens" in setup:
+        counts = dict(zip(TOKEN_NAMES, rules.palace_tokens, strict=True))
+        state["palace_token"] = _placed("palace_tokens", setup, _names(board, SiteKind.PALACE_SITE), counts, board)
 
 
 def _names(board: Board, *kinds: SiteKind) -> list[str]:
     return [board.sites[site].name for kind in kinds for site in board.sites_of(kind)]
-
-
-def _posts(rules: Rules, board: Board) -> _Tokens:
-    """Trading posts: two of each colour on the E and F sites, or one of each on the E sites (RULES 2.3)."""
-    kinds = (SiteKind.INNER_POST, SiteKind.OUTER_POST) if rules.outer_posts else (SiteKind.INNER_POST,)
-    each = NUM_POSTS // NUM_COLOURS if rules.outer_posts else 1
-    return _Tokens("posts", "post", _names(board, *kinds), dict.fromkeys(COLOUR_NAMES, each))
-
-
-def _palace_tokens(rules: Rules, board: Board) -> _Tokens:
-    counts = dict(zip(TOKEN_NAMES, rules.palace_tokens, strict=True))
-    return _Tokens("palace_tokens", "palace_token", _names(board, SiteKind.PALACE_SITE), counts)
 
 
 def _check_names(given: Any, wanted: Sequence[str], rule: str) -> None:
@@ -82,12 +65,9 @@ def _check_names(given: Any, wanted: Sequence[str], rule: str) -> None:
     rule = f"{rule} {checks.one_line(', '.join(wanted), MAX_SHOWN_NAMES)}"
     if not isinstance(given, dict):
         raise ValueError(f"{rule}, not {checks.shown(given)}")
-    for name in given:
-        if name not in wanted:
-            raise ValueError(f"{rule}; {checks.shown(name)} is not one of them")
-    for name in wanted:
-        if name not in given:
-            raise ValueError(f"{rule}; {checks.shown(name)} is missing")
+    for name in [*given, *wanted]:
+        if name not in wanted or name not in given:
+            raise ValueError(f"{rule}; {checks.shown(name)} is {'missing' if name in wanted else 'not one of them'}")
 
 
 def _force_demand(state: Any, demand: Any, rules: Rules, board: Board) -> None:
@@ -100,14 +80,17 @@ def _force_demand(state: Any, demand: Any, rules: Rules, board: Board) -> None:
     state["demand"] = [[COLOUR_NAMES.index(colour) for colour in column] for column in columns]
 
 
-def _force_tokens(state: Any, given: Any, tokens: _Tokens, board: Board) -> None:
-    _check_names(given, tokens.sites, f"setup {tokens.key} must name exactly the sites")
+def _placed(key: str, setup: dict[str, Any], sites: list[str], counts: dict[str, int], board: Board) -> list[int]:
+    """What the part `key` of a set-up puts on each site of the board: 0, or 1 + the number of a name in `counts`.
+
+    It must fill all of `sites`, with as many of each name as `counts` says.
+    """
+    given, names = setup[key], list(counts)
+    _check_names(given, sites, f"setup {key} must name exactly the sites")
     found = list(given.values())
-    if any(found.count(name) != count for name, count in tokens.counts.items()):
-        raise ValueError(f"setup {tokens.key} is {checks.shown(found)}; the counts must be {tokens.counts}")
-    names = list(tokens.counts)
-    for site, token in given.items():
-        state[tokens.field][board.site_index(site)] = 1 + names.index(token)
+    if any(found.count(name) != count for name, count in counts.items()):
+        raise ValueError(f"setup {key} is {checks.shown(found)}; the counts must be {counts}")
+    return [1 + names.index(given[site.name]) if site.name in given else 0 for site in board.sites]
 
 
 # --- restock (RULES 3) ---

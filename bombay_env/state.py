@@ -5,6 +5,8 @@ This module defines the fields, their ranges, their JSON form and the invariants
 players have the same shape. The bag is not stored: it contains the bales that are neither in a market nor in a basket.
 """
 
+import functools
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -139,6 +141,7 @@ def turn_of(states: np.ndarray) -> tuple[int, ...]:
 # --- ranges ---
 
 
+@functools.lru_cache(maxsize=64)
 def state_ranges(rules: Rules, board: Board) -> np.ndarray:
     """The range of each field of a state as two records, (2,) of `state_dtype`, in the form of `batch.has_byte_outside`.
 
@@ -195,12 +198,15 @@ def _bytes(states: np.ndarray) -> np.ndarray:
     return rows(states).view(np.uint8).reshape(len(states), -1)
 
 
-def describe_unsound(states: np.ndarray, ranges: np.ndarray) -> str:
-    """One line on the first state that is not sound (`batch.is_sound`): its lane, a field, its value and what is allowed.
+def describe_unsound(states: np.ndarray, ranges: np.ndarray) -> tuple[int, str] | None:
+    """The lane of the first state that is not sound (`batch.is_sound`), and one line on a field, its value and what is allowed.
 
     Args:
-        states: (batch,) plain contiguous records, at least one of which is not sound.
+        states: (batch,) plain contiguous records.
         ranges: what `state_ranges` returned.
+
+    Returns:
+        None if every state is sound.
     """
     low, span = _bytes(ranges)
     for start in range(0, len(states), LANES_SEARCHED):
@@ -210,8 +216,8 @@ def describe_unsound(states: np.ndarray, ranges: np.ndarray) -> str:
         lanes = np.flatnonzero(outside.any(axis=1) | pending)
         if lanes.size:
             lane = int(lanes[0])
-            return f"states, lane {start + lane}: {_reason(some[lane], outside[lane], ranges)}"
-    raise AssertionError("every state is sound")
+            return start + lane, _reason(some[lane], outside[lane], ranges)
+    return None
 
 
 def _reason(state: Any, outside: np.ndarray, ranges: np.ndarray) -> str:
@@ -291,20 +297,13 @@ def state_from_dict(data: Mapping[str, Any], rules: Rules, board: Board) -> np.r
         reason = checks.one_line(str(error), 200)
         raise ValueError(f"the state does not fit these rules and this board: {reason}") from None
     check_invariants(states[0], rules, board)
-    if not _same_json(state_to_dict(states[0], rules, board), data):
+    # As texts, in which 1, 1.0 and true differ.
+    found, given = (json.dumps(one, sort_keys=True) for one in (state_to_dict(states[0], rules, board), data))
+    if found != given:
         raise ValueError(
             "the state contradicts itself: over, bag, open_posts, a count or the type of a value does not follow from the rest"
         )
     return states
-
-
-def _same_json(one: Any, other: Any) -> bool:
-    """Whether two JSON values are equal and of the same types: 1, 1.0 and True are not the same."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        return set(one) == set(other) and all(_same_json(one[key], other[key]) for key in one)
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(_same_json, one, other))
-    return type(one) is type(other) and bool(one == other)
 
 
 def _fill_state(state: Any, data: Mapping[str, Any], rules: Rules, board: Board) -> None:
@@ -333,10 +332,13 @@ def _fill_state(state: Any, data: Mapping[str, Any], rules: Rules, board: Board)
 
 
 def check_invariants(state: Any, rules: Rules, board: Board) -> None:
-    """Raise ValueError, which names the field, unless the fields of one state are consistent (RULES 1 to 4).
+    """Raise ValueError, which names the field, unless the fields of one state have values that go together (RULES 1 to 4).
 
-    Every number that a kernel uses as an index is checked, so kernels can safely use a state that passes.
+    Every field is in its range (`state_ranges`), so kernels can safely use a state that passes.
     """
+    unsound = describe_unsound(np.asarray(state).reshape(1), state_ranges(rules, board))
+    if unsound:
+        raise ValueError(f"the state is impossible under these rules (RULES 1 to 4): {unsound[1]}")
     facts = fields(state)
     for name, holds in _invariants(facts, rules, board):
         if not holds:
@@ -347,74 +349,34 @@ def check_invariants(state: Any, rules: Rules, board: Board) -> None:
 
 
 def _invariants(facts: dict[str, Any], rules: Rules, board: Board) -> Iterator[tuple[str, bool]]:
-    """Each invariant: the field to look at, and whether it holds. Evaluated lazily: later checks may rely on earlier ones."""
-    n, over = rules.num_players, facts["current_player"] == NOBODY
-    stocked = any(map(any, facts["market"]))
-    yield "num_players", facts["num_players"] == n
-    yield "current_player", over or 0 <= facts["current_player"] < n
-    yield "first_player", 0 <= facts["first_player"] < n
-    yield "set", facts["set"] == rules.sets if over else 0 <= facts["set"] < rules.sets
-    yield "turn", 0 <= facts["turn"] < (1 if over else rules.turns_per_set)
-    yield "take_pending", facts["take_pending"] == 0 or (facts["take_pending"] == 1 and stocked and not over)
-    lowest = 0 if over or facts["take_pending"] else 1  # a turn ends with its last action
-    yield "actions_left", lowest <= facts["actions_left"] <= (0 if over else rules.actions_per_turn)
-    yield "buys", 0 <= facts["buys"] <= (0 if over else rules.buys_per_turn)
-    yield from _silk_invariants(facts, rules, over and stocked)
-    mover = facts["basket"][facts["current_player"]]
-    yield "take_pending", facts["take_pending"] == 0 or sum(mover) < rules.basket  # the token's builder spent a bale
-    yield from _board_invariants(facts, rules, board)
-    yield from _token_invariants(facts, rules, board)
-    for name, value in facts.items():
-        if isinstance(value, list) and len(value) == MAX_PLAYERS and name not in ("post", "palace_token", "palace"):
-            yield (
-                f"{name} of a seat that does not play",
-                not any(any(v) if isinstance(v, list) else v for v in value[n:]),
-            )
-
-
-def _silk_invariants(facts: dict[str, Any], rules: Rules, stocked_too_long: bool) -> Iterator[tuple[str, bool]]:
-    columns = list(zip(*facts["market"], strict=True))
-    yield "market", min(map(min, facts["market"])) >= 0 and not stocked_too_long
+    """What holds between the fields of a state that is sound: the field to look at, and whether it holds."""
+    over, pending = facts["current_player"] == NOBODY, facts["take_pending"] == 1
+    yield "set", (facts["set"] == rules.sets) == over
+    yield "turn", not (over and facts["turn"])
+    yield "buys", not (over and facts["buys"])
+    # A turn ends with its last action, unless its token waits for a `take`; the token's builder spent a bale.
+    yield "actions_left", (facts["actions_left"] > 0) != over if not pending else not over
+    yield "take_pending", not pending or sum(facts["basket"][facts["current_player"]]) < rules.basket
+    yield "market", not (over and any(map(any, facts["market"])))
+    columns = zip(*facts["market"], strict=True)
     yield "market", all(sum(count > 0 for count in column) <= 1 for column in columns)  # a colour lies in one market
-    yield "basket", all(min(bales) >= 0 and sum(bales) <= rules.basket for bales in facts["basket"])
+    yield "basket", all(sum(bales) <= rules.basket for bales in facts["basket"])
     yield "the number of bales by colour", min(bag(facts, rules)) >= 0
     yield "demand", all(len(set(column)) == COLUMN_HEIGHT for column in facts["demand"])
-    yield "demand", all(0 <= colour < NUM_COLOURS for column in facts["demand"] for colour in column)
-
-
-def _board_invariants(facts: dict[str, Any], rules: Rules, board: Board) -> Iterator[tuple[str, bool]]:
-    owners = facts["palace"]
-    posts = (SiteKind.INNER_POST, SiteKind.OUTER_POST)
-    sites = list(zip(board.sites, owners, facts["post"], facts["palace_token"], strict=True))
-    yield "position", all(0 <= site < board.num_sites for site in facts["position"])
-    yield "post", all(0 <= post <= NUM_COLOURS and (post == 0 or site.kind in posts) for site, _, post, _ in sites)
-    yield (
-        "palace_token",
-        all(
-            0 <= kind <= len(TOKEN_NAMES) and (kind == 0 or site.kind == SiteKind.PALACE_SITE)
-            for site, _, _, kind in sites
-        ),
-    )
-    yield "palace", all(0 <= owner <= rules.num_players for owner in owners)
-    yield "palace", not any(owner and (post or kind or site.kind == SiteKind.CITY) for site, owner, post, kind in sites)
-    for seat in range(rules.num_players):
-        built = rules.palaces - facts["palaces_left"][seat]
-        yield "palaces_left", facts["palaces_left"][seat] >= 0 and owners.count(seat + 1) == built
+    yield from _token_invariants(facts, rules, board)
 
 
 def _token_invariants(facts: dict[str, Any], rules: Rules, board: Board) -> Iterator[tuple[str, bool]]:
-    for name in ("rupees", "clients", "client_palace_tokens", "city_palace_tokens"):
-        yield name, min(facts[name]) >= 0 and max(facts[name]) <= MAX_HOLDING
-    # A seat gets a palace token only where it builds a palace. The number of City tokens is an index into `fame`.
-    owners = [facts["palace"][site] for site in board.sites_of(SiteKind.PALACE_SITE)]
-    kept = map(sum, zip(facts["client_palace_tokens"], facts["city_palace_tokens"], strict=True))
-    yield "city_palace_tokens", all(count <= owners.count(1 + seat) for seat, count in enumerate(kept))
-    yield "city_tokens", all(held in (0, 1) for tokens in facts["city_tokens"] for held in tokens)
-    taken = [sum(held) for held in zip(*facts["city_tokens"], strict=True)]
-    left = facts["city_piles"]
-    yield "city_piles", min(left) >= 0 and all(a + b == rules.city_tokens for a, b in zip(left, taken, strict=True))
-    given, supply = sum(facts["clients"]), facts["client_supply"]
-    if rules.client_supply is None:
-        yield "client_supply", supply == NO_LIMIT
-    else:
-        yield "client_supply", supply >= 0 and supply + given == rules.client_supply
+    owners, seats = facts["palace"], range(rules.num_players)
+    replaced = zip(owners, facts["post"], facts["palace_token"], strict=True)
+    yield "palace", not any(owner and (post or token) for owner, post, token in replaced)
+    yield "palaces_left", all(owners.count(1 + seat) == rules.palaces - facts["palaces_left"][seat] for seat in seats)
+    # A seat gets a palace token only where it builds a palace.
+    built = [owners[site] for site in board.sites_of(SiteKind.PALACE_SITE)]
+    kept = list(map(sum, zip(facts["client_palace_tokens"], facts["city_palace_tokens"], strict=True)))
+    yield "city_palace_tokens", all(kept[seat] <= built.count(1 + seat) for seat in seats)
+    held = [sum(tokens) for tokens in zip(*facts["city_tokens"], strict=True)]
+    piles = zip(facts["city_piles"], held, strict=True)
+    yield "city_piles", all(left + taken == rules.city_tokens for left, taken in piles)
+    supply = rules.client_supply
+    yield "client_supply", supply is None or facts["client_supply"] + sum(facts["clients"]) == supply

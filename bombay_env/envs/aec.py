@@ -11,6 +11,7 @@
 """
 
 import copy
+import functools
 import inspect
 from typing import Any, ClassVar
 
@@ -23,9 +24,9 @@ from pettingzoo.utils.env_logger import EnvLogger
 
 from bombay_env import checks
 from bombay_env.envs import common
-from bombay_env.envs.common import OBSERVATION_MODES, RENDER_MODES, GivenBoard, GivenRules
+from bombay_env.envs.common import OBSERVATION_MODES, GivenBoard, GivenRules
 from bombay_env.envs.one_game import OneGame, whole_action
-from bombay_env.envs.rendering import FPS, LIVE, Rendered, Renderer, html, shows_last
+from bombay_env.envs.rendering import FPS, RENDER_MODES, Rendered, Scene, Shown
 from bombay_env.game import Game, IllegalActionError
 from bombay_env.record import History
 from bombay_env.render.view import LastAction, last_action
@@ -59,16 +60,7 @@ class SetByReset:
 SET_BY_RESET: Any = SetByReset()
 
 
-class NoGame:
-    """A placeholder for the game before the first reset. Access to any attribute raises `NotResetError`."""
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):  # copying and pickling look these up
-            raise AttributeError(name)
-        raise NotResetError
-
-
-class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 — PettingZoo's name for it
+class raw_env(Shown, AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 — PettingZoo's name for it
     """Bombay for 2 to 5 players, one agent for each seat; see `bombay_env.bombay_v0` for the spaces.
 
     Args:
@@ -93,8 +85,10 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 —
         "render_fps": FPS,
     }
 
-    # PettingZoo's own methods read these as well.
+    # PettingZoo's own methods read most of these as well.
     agent_selection = infos = rewards = _cumulative_rewards = terminations = truncations = SET_BY_RESET
+    _play: OneGame = SET_BY_RESET
+    _history: History = SET_BY_RESET
 
     def __init__(
         self,
@@ -110,12 +104,11 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 —
         checks.one_of(observation_mode, "observation_mode", OBSERVATION_MODES)
         checks.one_of(illegal_action, "illegal_action", ILLEGAL_ACTIONS)
         check_reward(reward)
-        self._renderer = Renderer(render_mode)
+        self._set_mode(render_mode)
         self.game = common.make_game(num_players, rules, board)
         self.observation_mode = observation_mode
         self.reward = reward
         self.illegal_action = illegal_action
-        self.render_mode = render_mode
         self.possible_agents = [f"player_{seat}" for seat in range(self.game.num_players)]
         self.agents: list[str] = []
         self.observation_spaces = {agent: observation_space(self.game) for agent in self.possible_agents}
@@ -124,11 +117,9 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 —
         self._seats = {agent: seat for seat, agent in enumerate(self.possible_agents)}
         self._screened = observation_mode == "screened"
         self._episode_key: int | None = (
-            None  # drawn by the first reset: copies of a new environment play different games
+            None  # drawn by the first reset: copies of new environments play different games
         )
         self._episode = 0
-        self._play: OneGame = NoGame()  # type: ignore[assignment]
-        self._history: History = NoGame()  # type: ignore[assignment]
         self._last: LastAction | None = None
 
     def observation_space(self, agent: str) -> spaces.Dict:
@@ -153,21 +144,13 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 —
         Raises:
             ValueError: the seed or an option is not valid. The running game is not affected.
         """
-        options = common.checked_options(options)
         key, episode = (self._episode_key, self._episode) if seed is None else (checks.seed(seed), 0)
         key = int(common.random_keys(1)[0]) if key is None else key
         dealt_by = common.episode_seed(key, episode) if seed is None else key
-        if options.get("record") is not None:
-            states, so_far = common.continued(self.game, options["record"])
-            one_seed = so_far.seed if seed is None else None
-            if one_seed is None:
-                states["seed"] = dealt_by
-        else:
-            setup, so_far = common.given_setup(options), None
-            states = self.game.new_states([dealt_by], setup=setup)
-            one_seed = dealt_by if setup is None else None
+        seeds, given = np.array([dealt_by], np.uint64), np.array([seed is not None])
+        dealt = common.deal(self.game, seeds, given, options)
         self._episode_key, self._episode = key, episode + 1
-        self._play, self._history = OneGame(self.game, states), History(self.game, states, one_seed, so_far)
+        self._play, self._history = OneGame(self.game, dealt.states), History(self.game, *dealt)
         self._fault: dict[str, Any] | None = None
         self.agents = self.possible_agents[:]
         self.rewards = dict.fromkeys(self.agents, 0.0)
@@ -179,8 +162,7 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 —
         self.agent_selection = self.possible_agents[self._play.mover]
         self._select(self._play.mover)
         self._last = None
-        if self.render_mode == LIVE:
-            self.render()
+        self._show()
 
     def step(self, action: int | None) -> None:
         """Play the selected agent's action, an integer; None after the agent has terminated.
@@ -195,7 +177,7 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 —
             self._was_dead_step(action)
             return
         number = whole_action(action)
-        before = self._play.states.copy() if shows_last(self.render_mode) else None
+        before = self._play.states.copy() if self._shows_last() else None
         try:
             self._play.play(number)
         except IllegalActionError as error:
@@ -212,8 +194,7 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 —
             self._end(seat_rewards(self.game.results(self._play.states), self.reward)[0])
         if before is not None:
             self._last = last_action(self.game, before, number)
-            if self.render_mode == LIVE:
-                self.render()
+            self._show()
 
     def _select(self, seat: int) -> None:
         """Select the agent of `seat`: fill in its mask and clear the mask of the agent that acted before."""
@@ -270,21 +251,15 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 —
         Raises:
             ResetNeeded: the environment has not been reset yet.
         """
-        return self._renderer.render(self.render_mode, self.game, self._play.states, [self._viewer()], [self._last])[0]
+        return self._drawn()[0]
 
-    def _viewer(self) -> int | None:
-        """The seat whose view drawings show: in `screened` mode that of the agent to act."""
-        return self._play.mover if self._screened else None
+    def _scene(self) -> Scene:
+        viewer = self._play.mover if self._screened else None
+        return Scene(self.game, self._play.states, [viewer], [self._last])
 
     def close(self) -> None:
         """Close the window, if there is one."""
-        self._renderer.close()
-
-    def _repr_html_(self) -> str | None:
-        """What a notebook shows: the drawing of the position; None before the first reset."""
-        if isinstance(self._play, NoGame):
-            return None
-        return html(self.game, self._play.states, [self._viewer()], [self._last])
+        self._close_window()
 
     @property
     def game_state(self) -> np.recarray[Any, Any]:
@@ -317,20 +292,18 @@ class OrderEnforcingWrapper(wrappers.OrderEnforcingWrapper[str, dict[str, np.nda
         return self.unwrapped._repr_html_()
 
 
+RAW_ENV = functools.partial(raw_env, illegal_action="terminate")
+
+
 def env(*args: Any, **kwargs: Any) -> Any:
     """`raw_env` in PettingZoo's wrapper that rejects calls in the wrong order.
 
     It takes the arguments of `raw_env`; the default of `illegal_action` is "terminate", as in PettingZoo's own games.
     """
-    given = SIGNATURE.bind(*args, **kwargs)
-    given.apply_defaults()
-    return OrderEnforcingWrapper(raw_env(**given.arguments))
+    return OrderEnforcingWrapper(RAW_ENV(*args, **kwargs))
 
 
-PARAMETERS = {**inspect.signature(raw_env).parameters}
-PARAMETERS["illegal_action"] = PARAMETERS["illegal_action"].replace(default="terminate")
-SIGNATURE = inspect.Signature([*PARAMETERS.values()])
-env.__signature__ = SIGNATURE  # type: ignore[attr-defined] # editors and `help` show it
+env.__signature__ = inspect.signature(RAW_ENV)  # type: ignore[attr-defined] # editors and `help` show it
 
 
 def observation_space(game: Game) -> spaces.Dict:

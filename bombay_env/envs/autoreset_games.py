@@ -56,13 +56,10 @@ class AutoresetGames:
         if seed is None:
             batch.deal_next(np.asarray(self.states), self.game.tables, self.seeds, self.episodes)
         else:
-            self._deal(lane_seeds(seed, len(self)))
+            self.seeds: np.ndarray = lane_seeds(seed, len(self)).copy()  # the caller may change its array
+            self.episodes: np.ndarray = np.zeros(len(self), np.uint64)
+            batch.deal_all(np.asarray(self.states), self.game.tables, self.seeds)
         self.ended[:] = False
-
-    def _deal(self, seeds: np.ndarray) -> None:
-        batch.deal_all(np.asarray(self.states), self.game.tables, seeds)
-        self.seeds = seeds.copy()  # the caller may change its array
-        self.episodes = np.zeros(len(self), np.uint64)
 
     def step(self, actions: Any) -> None:
         """Play one action in each lane. `states`, `ended` and `finals` are overwritten.
@@ -137,7 +134,4 @@ def lane_seeds(seed: Any, count: int) -> np.ndarray:
     if isinstance(seed, (int, np.integer)):
         first = checks.seed(seed)
         return np.array([(first + lane) & MAX_SEED for lane in range(count)], np.uint64)
-    seeds = checks.seeds(seed)
-    if len(seeds) != count:
-        raise ValueError(f"there are {len(seeds)} seeds for {count} lanes; give one number, or one for each lane")
-    return seeds
+    return checks.seeds(seed, count)

@@ -10,79 +10,112 @@
 """
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
+from gymnasium.error import ResetNeeded
 
-from bombay_env.envs import common
+from bombay_env import checks
 from bombay_env.game import Game
-from bombay_env.render import svg
+from bombay_env.render import raster, svg
 from bombay_env.render.drawing import framed
 from bombay_env.render.view import LastAction
 from bombay_env.render.window import Window
+from bombay_env.text import describe_position
 
+RENDER_MODES: Final = ("ansi", "svg", "rgb_array", "human")
 FPS: Final = 2  # frames in a second of windows and videos
 LIVE: Final = "human"  # the mode that shows each reset and step at once
+MAX_SHOWN_LANES: Final = 4  # in a notebook
 
 Rendered = str | np.ndarray | None
 
 
-def shows_last(mode: str | None) -> bool:
-    """Whether a render mode shows the last action, so that the environment must remember it."""
-    return mode is not None and mode != "ansi"
+class Scene(NamedTuple):
+    """What there is to show."""
+
+    game: Game
+    states: np.ndarray  # (k,) records
+    viewers: Sequence[int | None]  # the seat whose view a drawing shows (RULES 6); None where nothing is hidden
+    last: Sequence[LastAction | None]  # the last action of each game, if it is known
 
 
-class Renderer:
-    """Shows the games of one environment. A mode may be set on an environment at any time, so it is given each time.
+class UnsupportedRenderModeError(TypeError, ValueError):
+    """The render mode does not exist.
 
-    Args:
-        mode: the first render mode, which is checked.
-
-    Raises:
-        UnsupportedRenderModeError: the mode does not exist.
-        DependencyNotInstalled: the mode is "human", and pygame-ce is missing.
+    It is a ValueError, like the error of every other wrong argument. It is also a TypeError, after which Stable-Baselines3 tries
+    again without a render mode.
     """
 
-    def __init__(self, mode: Any) -> None:
-        common.check_render_mode(mode)
-        self._window = Window() if mode == LIVE else None
 
-    def render(
-        self,
-        mode: Any,
-        game: Game,
-        states: np.ndarray,
-        viewers: Sequence[int | None],
-        last: Sequence[LastAction | None],
-    ) -> list[Rendered]:
-        """What `render()` returns for each game. A window is updated.
+class Shown:
+    """The part of an environment that shows its games. `render_mode` may be set on an environment at any time."""
 
-        Args:
-            mode: the render mode.
-            game: what is played.
-            states: (k,) records.
-            viewers: the seat that looks at each game in `screened` mode; None where nothing is hidden.
-            last: the last action of each game, if it is known.
+    render_mode: str | None
+    _window: Window | None = None
+
+    def _scene(self) -> Scene:
+        """What there is to show. Raises ResetNeeded before the first reset."""
+        raise NotImplementedError
+
+    def _set_mode(self, mode: Any) -> None:
+        """Set the render mode.
 
         Raises:
-            UnsupportedRenderModeError, DependencyNotInstalled: as the constructor.
+            UnsupportedRenderModeError: the mode does not exist.
+            DependencyNotInstalled: the mode is "human", and pygame-ce is missing.
         """
-        common.check_render_mode(mode)
-        drawn = [common.draw(mode, game, states[i : i + 1], viewers[i], last[i]) for i in range(len(states))]
+        _check_mode(mode)
+        window = Window() if mode == LIVE else None
+        self._close_window()
+        self._window, self.render_mode = window, mode
+
+    def _shows_last(self) -> bool:
+        """Whether the mode shows the last action, so that the environment must remember it."""
+        return self.render_mode is not None and self.render_mode != "ansi"
+
+    def _drawn(self) -> list[Rendered]:
+        """What `render` returns for each game. A window is updated. Raises the errors of `_scene` and `_set_mode`."""
+        game, states, viewers, last = self._scene()
+        mode = self.render_mode
+        _check_mode(mode)
+        each = [(game, states[i : i + 1], viewers[i]) for i in range(len(states))]
+        if mode is None:
+            return [None] * len(each)
+        if mode == "ansi":
+            return [describe_position(*one) for one in each]
+        if mode == "svg":
+            return [svg.draw(*one, action) for one, action in zip(each, last, strict=True)]
+        frames = [raster.draw(*one, action) for one, action in zip(each, last, strict=True)]
         if mode != LIVE:
-            return drawn
+            return [*frames]
         if self._window is None:
             self._window = Window()
-        self._window.show([frame for frame in drawn if isinstance(frame, np.ndarray)], FPS)
-        return [None] * len(states)
+        self._window.show(frames, FPS)
+        return [None] * len(each)
 
-    def close(self) -> None:
-        """Close the window, if there is one."""
+    def _show(self) -> None:
+        """Update the window, if the mode says so."""
+        if self.render_mode == LIVE:
+            self._drawn()
+
+    def _close_window(self) -> None:
         if self._window is not None:
             self._window.close()
 
+    def _repr_html_(self) -> str | None:
+        """What a notebook shows: drawings of the first games beside each other; None before the first reset."""
+        try:
+            game, states, viewers, last = self._scene()
+        except ResetNeeded:
+            return None
+        width = 960 if len(states) == 1 else 480
+        first = range(min(len(states), MAX_SHOWN_LANES))
+        return "".join(framed(svg.draw(game, states[i : i + 1], viewers[i], last[i]), width) for i in first)
 
-def html(game: Game, states: np.ndarray, viewers: Sequence[int | None], last: Sequence[LastAction | None]) -> str:
-    """Games as notebooks show them: their drawings, several beside each other. `viewers` and `last` as for `Renderer.render`."""
-    width = 960 if len(states) == 1 else 480
-    return "".join(framed(svg.draw(game, states[i : i + 1], viewers[i], last[i]), width) for i in range(len(states)))
+
+def _check_mode(mode: Any) -> None:
+    try:
+        checks.one_of(mode, "render_mode", (None, *RENDER_MODES))
+    except ValueError as error:
+        raise UnsupportedRenderModeError(str(error)) from None

@@ -48,17 +48,18 @@ from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 from gymnasium.wrappers import RenderCollection
 
+from bombay_env import checks
 from bombay_env.envs import common
-from bombay_env.envs.common import RENDER_MODES, GivenBoard, GivenRules
+from bombay_env.envs.common import GivenBoard, GivenRules
+from bombay_env.envs.learner_games import RANDOM_OPPONENTS, LearnerGames, Opponents
 from bombay_env.envs.one_game import whole_action
-from bombay_env.envs.opponents import RANDOM_OPPONENTS, LearnerGames, Opponents
-from bombay_env.envs.rendering import FPS, LIVE, Rendered, Renderer, html, shows_last
+from bombay_env.envs.rendering import FPS, LIVE, RENDER_MODES, Rendered, Scene, Shown
 
 COLLECTED_MODES = tuple(f"{mode}_list" for mode in RENDER_MODES if mode != LIVE)
 LANE = np.zeros(1, np.int64)  # the index of the only lane
 
 
-class BombaySingleEnv(gymnasium.Env[np.ndarray, int]):
+class BombaySingleEnv(Shown, gymnasium.Env[np.ndarray, int]):
     """Bombay for one learner and its opponents: `gymnasium.make("bombay_env:bombay/Bombay-v0", …)`.
 
     Observations are the learner's, (F,) float32. Infos contain `action_mask`, (A,) int8, and two NumPy int64 scalars:
@@ -66,18 +67,12 @@ class BombaySingleEnv(gymnasium.Env[np.ndarray, int]):
     info of a game also has its outcome; see this module's second table.
 
     Args:
-        num_players: 2 to 5. None: that of the rules, or 4.
-        rules: the variant: `Rules`, a dict of fields that differ from the official rules, or the path of a JSON file with them.
-        board: the board: a `Board`, its object (RULES 8), or the path of a TOML file. None: the packaged board.
+        num_players, rules, board, observation_mode, reward, render_mode: as in `bombay_v0.raw_env`.
         opponents: the players of the other seats: a spec such as "greedy" or an agent, or a list of n − 1 of them for the seats
-            that follow the learner's clockwise.
+            that follow the learner's clockwise. If one is listed more than once, one agent plays all of its seats.
         seat: the learner's seat, from 0; "random": drawn from the seed of each game; or "all": the learner plays every seat in
             its turn, and `opponents` is not given (self-play; see this module's table).
-        observation_mode: "perfect_recall", or "screened", which hides opponents' rupees and tokens (RULES 6).
-        reward: "win", "rank" or "margin": paid at the end; see `bombay_env.rewards`.
         illegal_action: "random" or "raise"; see this module's table.
-        render_mode: what `render()` returns: None, "ansi" (the position as text), "svg" (a picture), "rgb_array" (pixels) or
-            "human" (a window); see `bombay_env.envs.rendering`.
 
     Raises:
         ValueError: an argument has a value that is not allowed.
@@ -98,10 +93,9 @@ class BombaySingleEnv(gymnasium.Env[np.ndarray, int]):
         illegal_action: str = "random",
         render_mode: str | None = None,
     ) -> None:
-        self._renderer = Renderer(render_mode)
+        self._set_mode(render_mode)
         self.game = common.make_game(num_players, rules, board)
         self.observation_mode = observation_mode
-        self.render_mode = render_mode
         self._games = LearnerGames(
             self.game, 1, opponents, seat, observation_mode, reward, illegal_action, keep_history=True
         )
@@ -117,7 +111,7 @@ class BombaySingleEnv(gymnasium.Env[np.ndarray, int]):
         Args:
             seed: the seed of the deal, from 0 to 2**64 − 1; it also starts a new stream of episodes. None: the next seed of the
                 current stream.
-            options: `setup` fixes the deal (RULES 8); `record` is a game to continue. Other keys are ignored.
+            options: `setup` or `record`, as in `bombay_v0.raw_env.reset`.
 
         Returns:
             The observation, (F,) float32, and the info.
@@ -125,8 +119,8 @@ class BombaySingleEnv(gymnasium.Env[np.ndarray, int]):
         Raises:
             ValueError: the seed or an option is not valid. The running game is not affected.
         """
-        self._games.keep_last(shows_last(self.render_mode))
-        self._games.deal(LANE, None if seed is None else [seed], options)
+        self._games.keep_last(self._shows_last())
+        self._games.deal(LANE, None if seed is None else [checks.seed(seed)], options)
         if seed is not None:
             super().reset(seed=int(seed))  # sets `np_random`, which this environment does not use
         self._games.advance()
@@ -148,19 +142,20 @@ class BombaySingleEnv(gymnasium.Env[np.ndarray, int]):
         if not self._games.playable or (self._games.over()[0] and not self._ended_by_reset):
             raise ResetNeeded("no game is running: call reset first")
         if not self._ended_by_reset:
-            self._games.keep_last(shows_last(self.render_mode))
-            self._games.act(np.array([number]))
+            self._games.keep_last(self._shows_last())
+            self._games.act(np.array([number], np.int64))
             self._games.advance()
             self._show()
         self._ended_by_reset = False
         over = bool(self._games.over()[0])
-        reward = float(self._games.rewards(LANE)[0]) if over else 0.0
-        info = self._info() | (self._outcome() if over else {})
+        reward, info = 0.0, self._info()
+        if over:
+            rewards, outcomes = self._games.outcomes(LANE)
+            reward = float(rewards[0])
+            info |= {name: values[0] for name, values in outcomes.items()}
+            # Not NumPy's bool, of which Gymnasium's `SyncVectorEnv` makes an array of objects.
+            info["is_success"] = bool(info["is_success"])
         return self._games.observe()[0], reward, over, False, info
-
-    def _show(self) -> None:
-        if self.render_mode == LIVE:
-            self.render()
 
     def _info(self) -> dict[str, Any]:
         return {
@@ -168,11 +163,6 @@ class BombaySingleEnv(gymnasium.Env[np.ndarray, int]):
             "illegal_actions": self._games.illegal_actions[0],
             "seat": self._games.seats[0],
         }
-
-    def _outcome(self) -> dict[str, Any]:
-        outcome = {name: values[0] for name, values in self._games.outcomes(LANE).items()}
-        # Not NumPy's bool, of which Gymnasium's `SyncVectorEnv` makes an array of objects.
-        return outcome | {"is_success": bool(outcome["is_success"])}
 
     # --- observing ---
 
@@ -190,22 +180,15 @@ class BombaySingleEnv(gymnasium.Env[np.ndarray, int]):
         Raises:
             ResetNeeded: the environment has not been reset yet.
         """
-        if not self._games.dealt:
-            raise ResetNeeded("there is no game to render: call reset first")
-        return self._renderer.render(
-            self.render_mode, self.game, self._games.states, self._games.viewers(), self._games.last
-        )[0]
+        return self._drawn()[0]
+
+    def _scene(self) -> Scene:
+        return self._games.scene()
 
     def close(self) -> None:
         """Close the window, if there is one, and end the opponents' programs."""
-        self._renderer.close()
+        self._close_window()
         self._games.close()
-
-    def _repr_html_(self) -> str | None:
-        """What a notebook shows: the drawing of the position; None before the first reset."""
-        return (
-            html(self.game, self._games.states, self._games.viewers(), self._games.last) if self._games.dealt else None
-        )
 
     @property
     def game_state(self) -> np.recarray[Any, Any]:

@@ -1,30 +1,25 @@
 """The Gymnasium vector environment: many games, in which the learner plays one seat and built-in opponents play the others.
 
-With seat="all" the learner plays every seat. `single.py` says whose observations and rewards these are, and warns of a mistake.
-
 It connects `LearnerGames` to `gymnasium.vector.VectorEnv` and contains no rules of the game.
 
 | event | what happens |
 | --- | --- |
 | reset | lane i is dealt from seed s + i, or from `seed[i]`; without a seed each lane gets the next game of its own stream |
 | reset with `reset_mask` | only the marked lanes are reset; the others do not change |
-| illegal action, "random" | a random legal action, drawn by the game's seed, is played; counted in `illegal_actions` |
 | illegal action, "raise" | `IllegalActionError` with `.lanes`; no lane changes |
-| illegal action of an opponent | `IllegalActionError` that names it; all lanes must be reset |
-| exception of an opponent | `AgentFault` that names it; all lanes must be reset |
-| end of the game | `terminated` and the learner's reward; all earlier rewards are zero; the mask is all zero |
+| failure of an opponent | as in `single.py`; all lanes must be reset |
 | truncation | only by `max_episode_steps`, which counts the learner's actions in a game; reward 0, and the mask is not zero |
-| step or render before the first reset | `ResetNeeded` |
-| after both, `NEXT_STEP` | the next step ignores the lane's action and deals a new game: reward 0, not terminated |
+| after an end, `NEXT_STEP` | the next step ignores the lane's action and deals a new game: reward 0, not terminated |
 | … `SAME_STEP` | the same step deals a new game; infos have the old game's `final_obs` and `final_info` |
 | … `DISABLED` | `ResetNeeded` until `reset` with a `reset_mask` that marks the lane |
+| all else | as in `single.py` |
 
-In a step that ends games, infos also contain the outcome of these games: the arrays `final`, `win_share`, `place` and
-`is_success`, (num_envs,), and with seat="all" `seat_rewards`, (num_envs, n). `single.py` says what they are. As always in
-Gymnasium, `_final` and so on mark the lanes that have a value; other lanes have zeros. In the mode `SAME_STEP` they are in
-`final_info` instead.
+In a step that ends games, infos also contain the outcome of these games, as in `single.py`: arrays (num_envs,), and
+`seat_rewards`, (num_envs, n). As always in Gymnasium, `_final` and so on mark the lanes that have a value, and other lanes have
+zeros. In the mode `SAME_STEP` they are in `final_info` instead.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -34,11 +29,11 @@ from gymnasium.vector import VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from bombay_env import checks
-from bombay_env.checks import MAX_SEED
 from bombay_env.envs import common
-from bombay_env.envs.common import RENDER_MODES, GivenBoard, GivenRules
-from bombay_env.envs.opponents import RANDOM_OPPONENTS, LearnerGames, Opponents
-from bombay_env.envs.rendering import FPS, LIVE, Rendered, Renderer, html, shows_last
+from bombay_env.envs.autoreset_games import lane_seeds
+from bombay_env.envs.common import GivenBoard, GivenRules
+from bombay_env.envs.learner_games import RANDOM_OPPONENTS, LearnerGames, Opponents
+from bombay_env.envs.rendering import FPS, LIVE, RENDER_MODES, Rendered, Scene, Shown
 
 try:
     from gymnasium.vector import AutoresetMode
@@ -47,34 +42,22 @@ except ImportError:
         "the vector environment needs Gymnasium 1.1; with 1.0, give make_vec vectorization_mode='sync'"
     ) from None
 
-MAX_SHOWN_LANES = 4  # in a notebook
 
-
-class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
+class BombayVectorEnv(Shown, VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
     """Bombay for one learner and its opponents, `num_envs` games at once: `gymnasium.make_vec("bombay_env:bombay/Bombay-v0", …)`.
 
     Observations are the learner's, (num_envs, F) float32. Infos contain for every lane: `action_mask`, (num_envs, A) int8;
-    `illegal_actions`, (num_envs,) int64, the number of illegal actions of the learner in the current game; and `seat`,
-    (num_envs,) int64, the learner's seat. When games end there is also their outcome; see this module's last paragraph.
+    `illegal_actions` and `seat`, (num_envs,) int64, as in `BombaySingleEnv`.
 
     Args:
         num_envs: the number of lanes, that is, of games at once.
-        num_players: 2 to 5. None: that of the rules, or 4.
-        rules: the variant: `Rules`, a dict of fields that differ from the official rules, or the path of a JSON file with them.
-        board: the board: a `Board`, its object (RULES 8), or the path of a TOML file. None: the packaged board.
-        opponents: the players of the other seats: a spec such as "greedy" or an agent, or a list of n − 1 of them for the seats
-            that follow the learner's clockwise. Our agents decide in each lane independently of the others, so that lane 0 plays
-            the game of the single environment with the same seed; `bombay_env.lane_keys` shows how an agent of yours can.
-        seat: the learner's seat, from 0; "random": drawn from the seed of each game; or "all": the learner plays every seat in
-            its turn, and `opponents` is not given (self-play; see `single.py`).
-        observation_mode: "perfect_recall", or "screened", which hides opponents' rupees and tokens (RULES 6).
-        reward: "win", "rank" or "margin": paid at the end; see `bombay_env.rewards`.
-        illegal_action: "random" or "raise"; see this module's table.
+        num_players, rules, board, opponents, seat, observation_mode, reward, illegal_action: as in `BombaySingleEnv`. Our agents
+            decide in each lane independently of the others, so that lane 0 plays the game of the single environment with the same
+            seed; `bombay_env.lane_keys` shows how an agent of yours can.
         autoreset_mode: an `AutoresetMode`, or its name or value as a string, such as "same_step" or "SameStep"; see this module's
             table.
         copy: if False, `reset` and `step` return the environment's own array of observations, which the next step overwrites.
-        render_mode: what `render()` returns for each lane: None, "ansi" (the position as text), "svg" (a picture), "rgb_array"
-            (pixels) or "human" (one window for all lanes, at most 16 of them); see `bombay_env.envs.rendering`.
+        render_mode: as in `bombay_v0.raw_env`, for each lane; "human" is one window for all lanes, at most 16 of them.
         max_episode_steps: truncate games after so many of the learner's actions, like Gymnasium's `TimeLimit`; None, −1: never.
         disable_env_checker: None or True: `gymnasium.make` takes it, too, but Gymnasium has no checker for vector environments.
 
@@ -107,7 +90,7 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         disable_env_checker: bool | None = None,
     ) -> None:
         num_envs = checks.whole_number(num_envs, "num_envs", 1)
-        self._renderer = Renderer(render_mode)
+        self._set_mode(render_mode)
         checks.one_of(copy, "copy", (True, False))
         checks.one_of(disable_env_checker, "disable_env_checker", (None, True))
         self._limit = (
@@ -120,7 +103,6 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         self.game = common.make_game(num_players, rules, board)
         self.num_envs = num_envs
         self.copy = copy
-        self.render_mode = render_mode
         self._games = LearnerGames(self.game, self.num_envs, opponents, seat, observation_mode, reward, illegal_action)
         self.single_observation_space = common.feature_space(self.game)
         self.single_action_space = spaces.Discrete(self.game.num_actions)
@@ -141,9 +123,8 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             seed: s from 0 to 2**64 − 1, which deals lane i from s + i, so that seeds of different environments must differ by at
                 least `num_envs`; or a list with one seed for each lane. None, for one lane or for all: the next seed of the
                 lane's stream.
-            options: `reset_mask`, (num_envs,) bool, marks the lanes to reset; seeds of other lanes are ignored. `setup` fixes the
-                deal (RULES 8), `record` is a game to continue; both apply to all of these lanes, and not to the games that later
-                resets deal, automatic ones included. Other keys are ignored.
+            options: `reset_mask`, (num_envs,) bool, marks the lanes to reset; seeds of other lanes are ignored. `setup` or
+                `record`, as in `bombay_v0.raw_env.reset`, apply to all of these lanes, and not to games that are dealt later.
 
         Returns:
             Observations (num_envs, F) float32 and infos of all lanes.
@@ -152,14 +133,14 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             ValueError: an argument is not valid. The running games are not affected.
             ResetNeeded: `reset_mask` does not mark all lanes in the first reset, or in the first after an opponent failed.
         """
-        options = common.checked_options(options)
-        lanes = self._all if options.get("reset_mask") is None else self._marked(options["reset_mask"])
+        mask = options.get("reset_mask") if isinstance(options, Mapping) else None
+        lanes = self._all if mask is None else self._marked(mask)
         if not self._games.playable and len(lanes) < self.num_envs:
             raise ResetNeeded(
                 "reset all lanes, without a reset_mask: this is the first reset, or an opponent has failed"
             )
         seeds = self._lane_seeds(seed)
-        self._games.keep_last(shows_last(self.render_mode))
+        self._games.keep_last(self._shows_last())
         self._games.deal(lanes, None if seeds is None else [seeds[lane] for lane in lanes], options)
         if seeds is not None and seeds[0] is not None:
             super().reset(seed=seeds[0])  # sets `np_random`, which this environment does not use
@@ -185,7 +166,7 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         chosen = checks.actions(actions, self.num_envs)
         self._check_playable()
         games, due = self._games, np.flatnonzero(self._ended)
-        games.keep_last(shows_last(self.render_mode))
+        games.keep_last(self._shows_last())
         if due.size:  # their actions are ignored; a truncated game still runs, so it takes any legal one
             chosen = chosen.copy()
             chosen[due] = games.masks[due].argmax(axis=1)
@@ -195,10 +176,10 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         games.advance()
         over, truncated = games.over(), games.decisions >= self._limit
         ended, lanes = over | truncated, np.flatnonzero(over)
-        rewards = np.zeros(self.num_envs, np.float64)
+        rewards, ends = np.zeros(self.num_envs, np.float64), {}
         if lanes.size:
-            rewards[lanes] = games.rewards(lanes)
-        ends = self._outcomes(over, lanes) if lanes.size else {}
+            rewards[lanes], outcomes = games.outcomes(lanes)
+            ends = self._spread(over, lanes, outcomes)
         if ended.any() and self.autoreset_mode is AutoresetMode.SAME_STEP:
             lanes = np.flatnonzero(ended)
             ends = self._final(ended, lanes, ends)
@@ -216,10 +197,10 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             lanes = ", ".join(map(str, np.flatnonzero(self._ended)))
             raise ResetNeeded(f"games are over; call reset with a reset_mask that marks lanes {checks.one_line(lanes)}")
 
-    def _outcomes(self, ended: np.ndarray, lanes: np.ndarray) -> dict[str, Any]:
+    def _spread(self, ended: np.ndarray, lanes: np.ndarray, outcomes: dict[str, np.ndarray]) -> dict[str, Any]:
         """The outcomes of games that are over, in the form of Gymnasium's `SyncVectorEnv`."""
         infos: dict[str, Any] = {}
-        for name, values in self._games.outcomes(lanes).items():
+        for name, values in outcomes.items():
             infos[name] = np.zeros((self.num_envs, *values.shape[1:]), values.dtype)
             infos[name][lanes] = values
             infos["_" + name] = ended.copy()
@@ -259,10 +240,6 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         """The learner's legal actions in each lane, (num_envs, A) bool; all False after the end of the game."""
         return self._games.masks.copy()
 
-    def _show(self) -> None:
-        if self.render_mode == LIVE:
-            self.render()
-
     def render(self) -> tuple[Rendered, ...] | None:  # type: ignore[override] # Gymnasium names only the types of its own modes
         """The position of each lane as the render mode shows it: text, an SVG document or pixels.
 
@@ -271,23 +248,16 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         Raises:
             ResetNeeded: the environment has not been reset yet.
         """
-        if not self._games.dealt:
-            raise ResetNeeded("there are no games to render: call reset first")
-        if self.render_mode is None:
-            return None
-        games = self._games
-        drawn = self._renderer.render(self.render_mode, self.game, games.states, games.viewers(), games.last)
-        return None if self.render_mode == LIVE else tuple(drawn)
+        drawn = self._drawn()
+        return None if self.render_mode in (None, LIVE) else tuple(drawn)
+
+    def _scene(self) -> Scene:
+        return self._games.scene()
 
     def close_extras(self, **kwargs: Any) -> None:
         """Close the window, if there is one, and end the opponents' programs; `close` calls it."""
-        self._renderer.close()
+        self._close_window()
         self._games.close()
-
-    def _repr_html_(self) -> str | None:
-        """What a notebook shows: the drawings of the first lanes; None before the first reset."""
-        games, lanes = self._games, slice(MAX_SHOWN_LANES)
-        return html(self.game, games.states[lanes], games.viewers(), games.last) if games.dealt else None
 
     @property
     def game_states(self) -> np.recarray[Any, Any]:
@@ -337,11 +307,7 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         return self.call(name)
 
     def set_attr(self, name: str, values: Any) -> None:
-        """Set `render_mode`, the only attribute of lanes that can be set.
-
-        Args:
-            name: "render_mode".
-            values: the mode, or a list or tuple with the same mode for each lane.
+        """Set `render_mode`, the only attribute of lanes that can be set, to one mode, or to a list with it for each lane.
 
         Raises:
             AttributeError: `name` is not "render_mode".
@@ -351,14 +317,10 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         if name != "render_mode":
             raise AttributeError(f"attribute {checks.shown(name)} of lanes cannot be set; only render_mode can be set")
         modes = list(values) if checks.is_list(values) else [values] * self.num_envs
-        if len(modes) != self.num_envs or any(mode != modes[0] for mode in modes):
-            raise ValueError(
-                f"render_mode is {checks.shown(values)}; it must be one mode, or a list with the same mode for each of "
-                f"{self.num_envs} lanes"
-            )
-        renderer = Renderer(modes[0])
-        self._renderer.close()
-        self._renderer, self.render_mode = renderer, modes[0]
+        if modes != modes[:1] * self.num_envs:
+            allowed = f"one mode, or a list with the same mode for each of {self.num_envs} lanes"
+            raise ValueError(f"render_mode is {checks.shown(values)}; it must be {allowed}")
+        self._set_mode(modes[0])
 
     # --- checks ---
 
@@ -371,17 +333,16 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         return np.flatnonzero(mask)
 
     def _lane_seeds(self, seed: Any) -> list[int | None] | None:
-        """One seed for each lane; s + i wraps around at 2**64."""
+        """One seed for each lane, as far as they are given."""
         if seed is None:
             return None
-        if checks.is_list(seed):
-            if len(seed) != self.num_envs:
-                raise ValueError(
-                    f"seed has {len(seed)} entries for {self.num_envs} lanes; give one number, or one for each lane"
-                )
-            return [None if one is None else checks.seed(one) for one in seed]
-        first = checks.seed(seed)
-        return [(first + lane) % (MAX_SEED + 1) for lane in range(self.num_envs)]
+        if not checks.is_list(seed):
+            return lane_seeds(checks.seed(seed), self.num_envs).tolist()  # type: ignore[no-any-return]
+        if len(seed) != self.num_envs:
+            raise ValueError(
+                f"seed has {len(seed)} entries for {self.num_envs} lanes; give one number, or one for each lane"
+            )
+        return [None if one is None else checks.seed(one) for one in seed]
 
 
 def _autoreset_mode(mode: Any) -> AutoresetMode:

@@ -29,18 +29,8 @@ from bombay_env.rules import (
 )
 from bombay_env.state import ALIGNMENT
 
-# Divisors that scale the usual numbers of the official game to about 1. Larger values are clipped to the piece's upper bound.
-RUPEES_SCALE: Final = 20
-TOKENS_SCALE: Final = 8
-BALES_SCALE: Final = 5
-PRICE_SCALE: Final = 5
-DISTANCE_SCALE: Final = 6
-AWARD_SCALE: Final = 8
-BASKET_SCALE: Final = 2
-
-LAYOUT_VERSION: Final = (
-    1  # increase it if features change their meaning but keep their names, shapes, bounds and scales
-)
+# Increase it if features change their meaning but keep their names, shapes, bounds and scales.
+LAYOUT_VERSION: Final = 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,142 +39,91 @@ class Piece:
 
     name: str
     shape: tuple[int, ...]
-    high: float  # upper bound
     description: str
+    high: float = 1  # upper bound, to which larger values are clipped
+    per: int = 1  # the divisor: usual numbers of the official game become about 1; `lookups.py` has those of the rules
     low: float = 0.0  # lower bound
     hidden: bool = False  # zero for opponents in `screened` mode
-    per: int = 1  # the divisor; `lookups.py` has the divisors that depend on the rules
 
 
 def _numbers(num_sites: int) -> tuple[Piece, ...]:
     """The pieces that hold whole numbers, which are divided by their scales."""
-    return _table_numbers(num_sites) + _player_numbers()
-
-
-def _table_numbers(num_sites: int) -> tuple[Piece, ...]:
-    """Numbers of the course of the game, silk, cities and board."""
-    cities, colours, markets = NUM_CITIES, NUM_COLOURS, NUM_MARKETS
-    tokens, price = TOKENS_SCALE, PRICE_SCALE
+    seats, cities, colours, markets = MAX_PLAYERS, NUM_CITIES, NUM_COLOURS, NUM_MARKETS
     return (
         # the course of the game
-        Piece("game_left", (1,), 1, "game turns left in the game, including this one / game turns of a game"),
-        Piece("set_left", (1,), 1, "game turns left in the set, including this one / game turns of a set"),
-        Piece("actions_left", (1,), 1, "the mover's actions left / actions of a turn"),
+        Piece("game_left", (1,), "game turns left in the game, including this one / game turns of a game"),
+        Piece("set_left", (1,), "game turns left in the set, including this one / game turns of a set"),
+        Piece("actions_left", (1,), "the mover's actions left / actions of a turn"),
         # silk
-        Piece("market", (markets, colours), 2, "bales in the left, centre, right market / 5", per=BALES_SCALE),
-        Piece("bag", (colours,), 2, "bales in the bag / 5", per=BALES_SCALE),
-        Piece("price", (colours,), 2, "rupees that a bale costs now / 5; 0 if its posts are closed", per=price),
-        Piece(
-            "buy_actions", (colours,), 2, "actions that a purchase costs now / 5; 0 if the posts are closed", per=price
-        ),
+        Piece("market", (markets, colours), "bales in the left, centre, right market / 5", 2, 5),
+        Piece("bag", (colours,), "bales in the bag / 5", 2, 5),
+        Piece("price", (colours,), "rupees that a bale costs now / 5; 0 if its posts are closed", 2, 5),
+        Piece("buy_actions", (colours,), "actions that a purchase costs now / 5; 0 if the posts are closed", 2, 5),
         # cities
-        Piece(
-            "sale_rupees",
-            (cities, colours),
-            2,
-            "rupees that a bale sells for now / 5; 0 if there is no demand",
-            per=price,
-        ),
-        Piece("sale_clients", (cities, colours), 2, "Client tokens that its sale gains / 8", per=tokens),
-        Piece("sale_here", (colours,), 2, "rupees that a bale sells for at the viewer's site / 5", per=price),
-        Piece("city_pile", (cities,), 2, "City tokens left / 8", per=tokens),
-        Piece("client_supply", (1,), 2, "Client tokens left in the bank / 8; 2 if there is no limit", per=tokens),
+        Piece("sale_rupees", (cities, colours), "rupees that a bale sells for now / 5; 0 if there is no demand", 2, 5),
+        Piece("sale_clients", (cities, colours), "Client tokens that its sale gains / 8", 2, 8),
+        Piece("sale_here", (colours,), "rupees that a bale sells for at the viewer's site / 5", 2, 5),
+        Piece("city_pile", (cities,), "City tokens left / 8", 2, 8),
+        Piece("client_supply", (1,), "Client tokens left in the bank / 8; 2 if there is no limit", 2, 8),
         # the board
+        Piece("distance", (num_sites,), "minimum number of actions from the viewer's elephant to each site / 6", 2, 6),
         Piece(
-            "distance",
-            (num_sites,),
-            2,
-            "minimum number of actions from the viewer's elephant to each site / 6",
-            per=DISTANCE_SCALE,
+            "city_distance", (cities,), "minimum number of actions from the viewer's elephant to each city / 6", 2, 6
         ),
-        Piece(
-            "city_distance",
-            (cities,),
-            2,
-            "minimum number of actions from the viewer's elephant to each city / 6",
-            per=DISTANCE_SCALE,
-        ),
-    )
-
-
-def _player_numbers() -> tuple[Piece, ...]:
-    """Numbers of each player, and comparisons of the players."""
-    seats, colours, tokens = MAX_PLAYERS, NUM_COLOURS, TOKENS_SCALE
-    return (
         # the players
-        Piece("basket", (seats, colours), 2, "bales on each elephant / 2", per=BASKET_SCALE),
-        Piece("palaces_left", (seats,), 2, "palaces in hand / 8", per=tokens),
-        Piece("rupees", (seats,), 2, "rupees in hand / 20", hidden=True, per=RUPEES_SCALE),
+        Piece("basket", (seats, colours), "bales on each elephant / 2", 2, 2),
+        Piece("palaces_left", (seats,), "palaces in hand / 8", 2, 8),
+        Piece("rupees", (seats,), "rupees in hand / 20", 2, 20, hidden=True),
         Piece(
             "clients",
             (seats,),
-            2,
             "Client tokens, including palace tokens that count as Client tokens / 8",
+            2,
+            8,
             hidden=True,
-            per=tokens,
         ),
-        Piece(
-            "city_palace_tokens", (seats,), 1, "palace tokens that count as City tokens / 8", hidden=True, per=tokens
-        ),
-        Piece("empire", (seats,), 2, "palaces built plus Clients / 8", hidden=True, per=tokens),
-        Piece("fame", (seats,), 2, "rupees of the fame award if the game ended now / 8", hidden=True, per=AWARD_SCALE),
+        Piece("city_palace_tokens", (seats,), "palace tokens that count as City tokens / 8", 1, 8, hidden=True),
+        Piece("empire", (seats,), "palaces built plus Clients / 8", 2, 8, hidden=True),
+        Piece("fame", (seats,), "rupees of the fame award if the game ended now / 8", 2, 8, hidden=True),
         # comparisons with all other seats: in `screened` mode hidden for the viewer too
         Piece(
             "empire_rank",
             (seats,),
-            1,
             "provisional empire rank: 1 is first, 0 is last, tied seats share their mean",
             hidden=True,
         ),
-        Piece(
-            "majority",
-            (seats,),
-            2,
-            "rupees of the majority award if the game ended now / 8",
-            hidden=True,
-            per=AWARD_SCALE,
-        ),
-        Piece(
-            "margin",
-            (seats,),
-            1,
-            "provisional final rupees minus the mean of all seats / 20",
-            low=-1,
-            hidden=True,
-            per=RUPEES_SCALE,
-        ),
+        Piece("majority", (seats,), "rupees of the majority award if the game ended now / 8", 2, 8, hidden=True),
+        Piece("margin", (seats,), "provisional final rupees minus the mean of all seats / 20", 1, 20, -1, hidden=True),
     )
 
 
 def _flags(num_sites: int) -> tuple[Piece, ...]:
     """The pieces that are 0 or 1."""
-    seats, cities, colours, markets = MAX_PLAYERS, NUM_CITIES, NUM_COLOURS, NUM_MARKETS
+    seats, cities, colours, posts = MAX_PLAYERS, NUM_CITIES, NUM_COLOURS, NUM_POSTS
     return (
         # the course of the game
-        Piece("num_players", (MAX_PLAYERS - MIN_PLAYERS + 1,), 1, "one-hot: 2, 3, 4, 5 players"),
-        Piece("mover", (seats,), 1, "one-hot: the seat to act; all zero after the end"),
-        Piece("first_player", (seats,), 1, "one-hot: the first player of the set"),
-        Piece("action_in_hand", (3,), 1, "1 if the mover has at least 1, 2, 3 actions left"),
-        Piece("can_still_buy", (1,), 1, "1 if the mover has a purchase left this turn"),
-        Piece("take_pending", (1,), 1, "1 if the mover must choose the bale of a `bale` token"),
+        Piece("num_players", (MAX_PLAYERS - MIN_PLAYERS + 1,), "one-hot: 2, 3, 4, 5 players"),
+        Piece("mover", (seats,), "one-hot: the seat to act; all zero after the end"),
+        Piece("first_player", (seats,), "one-hot: the first player of the set"),
+        Piece("action_in_hand", (3,), "1 if the mover has at least 1, 2, 3 actions left"),
+        Piece("can_still_buy", (1,), "1 if the mover has a purchase left this turn"),
+        Piece("take_pending", (1,), "1 if the mover must choose the bale of a `bale` token"),
         # the board
         Piece(
             "demand",
             (cities, COLUMN_HEIGHT, colours),
-            1,
             "one-hot: the colour at the top, middle, bottom of each city's column",
         ),
-        Piece("post_colour", (NUM_POSTS, colours), 1, "one-hot: the colour of each trading post; inner posts first"),
+        Piece("post_colour", (posts, colours), "one-hot: the colour of each trading post; inner posts first"),
         Piece(
             "post_market",
-            (NUM_POSTS, markets + 1),
-            1,
+            (posts, NUM_MARKETS + 1),
             "one-hot: the market that sets each post's price (left, centre, right), or closed",
         ),
-        Piece("palace_token", (NUM_PALACE_TOKENS, len(TOKEN_NAMES)), 1, "one-hot: the token on each palace site"),
-        Piece("palace", (num_sites, seats), 1, "one-hot: the owner of the palace on each site"),
-        Piece("city_tokens", (seats, cities), 1, "1 if the seat holds the city's City token", hidden=True),
-        Piece("position", (seats, num_sites), 1, "one-hot: the site of each elephant"),
+        Piece("palace_token", (NUM_PALACE_TOKENS, len(TOKEN_NAMES)), "one-hot: the token on each palace site"),
+        Piece("palace", (num_sites, seats), "one-hot: the owner of the palace on each site"),
+        Piece("city_tokens", (seats, cities), "1 if the seat holds the city's City token", hidden=True),
+        Piece("position", (seats, num_sites), "one-hot: the site of each elephant"),
     )
 
 
@@ -229,23 +168,7 @@ class FeatureLayout:
             ("empires", np.uint32, (seats,)),  # 1 + the empire, not clipped; 0 for unused seats
             ("final", np.int32, (seats,)),  # rupees as if the game ended now
         ]
-        words = (
-            ("market", NUM_MARKETS),
-            ("bag", 1),
-            ("price", 1),
-            ("buy_actions", 1),
-            ("sale_rupees", NUM_CITIES),
-            ("sale_clients", NUM_CITIES),
-            ("sale_here", 1),
-            ("city_pile", 1),
-            ("city_distance", 1),
-            ("basket", seats),
-            ("demand", NUM_CITIES * COLUMN_HEIGHT),
-            ("post_colour", NUM_POSTS),
-            ("post_market", NUM_POSTS),
-            ("palace_token", NUM_PALACE_TOKENS),
-            ("city_tokens", seats),
-        )
+        fours = [piece for piece in self.pieces if piece.shape[-1] == NUM_COLOURS]
         ahead = self.num_numbers + sum(np.dtype((kind, shape)).itemsize for _, kind, shape in notes)
         lead = ("lead", np.int8, (-ahead % ALIGNMENT,))  # padding: the flags start a cache line
         nowhere = ("nowhere", np.int8, (seats * self.num_sites,))  # the marks of sites without a palace; never read
@@ -256,7 +179,7 @@ class FeatureLayout:
             ("to_copy", numbers[0].name, np.int8, (self.num_features,)),
             ("distance_words", "distance", np.uint64, (distance_words(self.num_sites),)),
             ("palace_marks", "palace", np.int8, (marks,)),
-            *((f"{name}_words", name, np.uint32, (count,)) for name, count in words),
+            *((f"{four.name}_words", four.name, np.uint32, (math.prod(four.shape) // 4,)) for four in fours),
             alignment=ALIGNMENT,
         )
 

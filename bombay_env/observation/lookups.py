@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from bombay_env.jit.kernels import record_dtype
-from bombay_env.observation.layout import RUPEES_SCALE, FeatureLayout, distance_words
+from bombay_env.observation.layout import FeatureLayout, distance_words
 from bombay_env.rules import (
     COLUMN_HEIGHT,
     MAX_PLAYERS,
@@ -96,15 +96,15 @@ def _words(rows: np.ndarray) -> np.ndarray:
 
 def _fill_scales(lookups: Any, layout: FeatureLayout, rules: Rules) -> None:
     lookups.scale_by[:] = lookups.most[:] = 1
-    divisors = {
+    by_rules = {  # divisors besides `per`
         "game_left": rules.sets * rules.turns_per_set,
         "set_left": rules.turns_per_set,
         "actions_left": rules.actions_per_turn,
         "empire_rank": 2 * (rules.num_players - 1),
-        "margin": RUPEES_SCALE * rules.num_players,
+        "margin": rules.num_players,
     }
     for piece in layout.numbers:
-        lookups.scale_by[layout[piece.name]] = 1 / divisors.get(piece.name, piece.per)
+        lookups.scale_by[layout[piece.name]] = 1 / (piece.per * by_rules.get(piece.name, 1))
         lookups.most[layout[piece.name]] = piece.high
 
 

@@ -280,6 +280,7 @@ def test_options_take_the_types_of_the_signature():
     given = make("outer:path=a=b:c.safetensors,nodes=20,ms=2.5,sample=true,guess=7,word=hello").given
     assert given == ("a=b:c.safetensors", 20, 2.5, True, None, 7, "hello")
     assert make("outer:path=x,sample=no").given[3] is False
+    assert make("outer:path=[x,y],nodes=[20],ms=1e2").given[:3] == ("x,y", 20, 100.0)
     assert make("inner:depth=4").depth == 4
 
 
@@ -378,17 +379,18 @@ def test_annotations_for_type_checkers_alone_do_no_harm():
         ("inner:deep=1", "agent 'inner' has no option 'deep'; its options are depth"),
         ("outer", "agent 'outer' needs the option 'path'"),
         ("inner:depth=1.5", "option 'depth' of agent 'inner' is '1.5'; it takes a whole number"),
-        ("inner:depth=[inner]", r"takes a whole number, not the agent \[inner\]"),
+        ("inner:depth=[inner]", r"option 'depth' of agent 'inner' is '\[inner\]'; it takes a whole number"),
         ("outer:path=x,sample=maybe", "'maybe'; it takes true or false"),
         ("outer:path=x,ms=fast", "'fast'; it takes a number"),
         ("outer:path=x,value=inner", r"'inner'; it takes an agent in brackets, as \[planner-v1\]"),
         ("outer:path=x,value=[test_agents:Even]", "which is not an agent"),
         ("none", "is not an agent"),
+        ("test_agents:DEFAULTS", "makes a dict, which is not an agent: it lacks `act`"),
         ("test_agents:Even", "makes a Even, which is not an agent: it lacks `act`; an evaluator plays as search"),
         ("test_agents:MADE:depth=1", "'test_agents:MADE' is an object, not a factory"),
-        ("test_agents:Nobody", "agent 'test_agents:Nobody' does not exist"),
+        ("test_agents:Nobody", "agent 'test_agents:Nobody' cannot be imported: AttributeError: .*'Nobody'"),
         ("no_such_module:Agent", "agent 'no_such_module:Agent' cannot be imported: ModuleNotFoundError"),
-        ("gone", "agent 'gone' .* cannot be loaded"),
+        ("gone", "agent 'gone' cannot be imported: ModuleNotFoundError"),
         ("test_agents:Raising:which=0", "^which is wrong$"),
         ("test_agents:Raising:which=1", "^agent 'test_agents:Raising' cannot be made: RuntimeError: two lines$"),
         ("test_agents:Raising:which=2", "cannot be made: SystemExit: 0$"),

@@ -43,7 +43,7 @@ def test_every_draw_is_from_a_named_stream():
 
 # Streams that more than one function draws from, because both mean the same.
 SHARED = {
-    "EPISODE": ["batch.start_next", "common.episode_seed", "opponents.deal"],
+    "EPISODE": ["batch.start_next", "common.episode_seed", "learner_games.deal"],
     "POLICY": ["batch.choose_uniform", "batch.rollout_with", "batch.collect_uniform"],
     "TREE_RESTOCKS": ["python_tree._after", "tree.child_of"],
     "REDRAWN_GAMES": ["lineup.keys", "play.__init__"],

@@ -9,13 +9,11 @@ from gymnasium import spaces
 from pettingzoo.test import api_test, seed_test
 from pettingzoo.utils import BaseWrapper
 
-from bombay_env import Board, Game, IllegalActionError, Rules, bombay_v0
-from bombay_env.envs.single import BombaySingleEnv
-from bombay_env.envs.vector import BombayVectorEnv
+from bombay_env import IllegalActionError, Rules, bombay_v0
 from bombay_env.record import Record
 from bombay_env.rewards import seat_rewards
 from helpers.aec_envs import SHORT, SLOW, act, ended, make, run, snapshot, started
-from helpers.position import each_count, official
+from helpers.position import each_count
 from helpers.refusal import refusal
 
 # The warnings of PettingZoo's own tests that this environment cannot avoid, with the reasons.
@@ -51,14 +49,6 @@ def test_the_module_has_the_names_that_pettingzoo_users_expect():
     assert "ansi" in env.metadata["render_modes"]
     assert env.max_num_agents == 4
     assert str(env)
-
-
-@each_count
-def test_arguments_reach_the_game(n):
-    board = Board.random(5)
-    for make_env in (bombay_v0.raw_env, BombaySingleEnv, BombayVectorEnv):
-        assert make_env(num_players=n).game == official(n)
-        assert make_env(rules=Rules.bga(n), board=board).game == Game(Rules.bga(n), board)
 
 
 # --- spaces and observations ---

@@ -13,7 +13,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from bombay_env import IllegalActionError, Rules
 from bombay_env.agent import AgentFault
 from bombay_env.board import BoardError
-from bombay_env.envs.common import UnsupportedRenderModeError
+from bombay_env.envs.rendering import UnsupportedRenderModeError
 from bombay_env.envs.single import BombaySingleEnv
 from bombay_env.envs.vector import BombayVectorEnv
 from bombay_env.record import RecordError

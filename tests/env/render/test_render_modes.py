@@ -178,7 +178,7 @@ def test_each_environment_has_its_own_window_and_copies_too(no_screen):
 def test_a_window_that_the_reader_closes_stays_closed(no_screen):
     env = bombay_v0.env(num_players=2, render_mode="human")
     env.reset(seed=1)
-    shown = env.unwrapped._renderer._window
+    shown = env.unwrapped._window
     no_screen.event.post(no_screen.event.Event(no_screen.WINDOWCLOSE, window=shown._window))
     env.render()
     assert shown.closed_by_reader

@@ -15,10 +15,12 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
+from gymnasium.error import ResetNeeded
 
 from bombay_env import batch, chance, checks, registry, streams
 from bombay_env.agent import NO_ACTION, Agent, AgentContext, AgentFault, LaneGenerator, ask, check_plays, name_of
 from bombay_env.envs import common
+from bombay_env.envs.rendering import Scene
 from bombay_env.game import Game, IllegalActionError
 from bombay_env.record import History
 from bombay_env.render.view import LastAction, last_action
@@ -43,13 +45,7 @@ class LearnerGames:
     Args:
         game: the rules and the board.
         num_games: the number of lanes.
-        opponents: the players of the other seats: one agent or spec for all of them, or a list of n − 1 of them for the seats
-            that follow the learner's clockwise. If an agent or spec is listed more than once, one agent plays all of its seats.
-        seat: the learner's seat; "random": drawn from the seed of each game; or "all": the learner plays every seat in its turn,
-            and `opponents` must be the default.
-        observation_mode, reward: see `bombay_v0`.
-        illegal_action: "random": an illegal action is replaced by a random legal one, drawn by the game's seed, and it is
-            counted. "raise": an illegal action raises `IllegalActionError`; nothing changes.
+        opponents, seat, observation_mode, reward, illegal_action: as in `single.BombaySingleEnv`.
         keep_history: whether to keep the history of the game, for its record; for one lane only.
 
     Raises:
@@ -128,21 +124,20 @@ class LearnerGames:
             lanes: (k,) indices of the lanes.
             seeds: (k,) from 0 to 2**64 − 1. A seed deals the game of its lane and starts a new stream of episodes there; all
                 seeds together also seed `rng`. None, for one lane or for all: deal the next game of the lane's stream.
-            options: `setup` fixes the deal, `record` is a game to continue, as in `aec.py`; both apply to all of these lanes.
+            options: as in `common.deal`; they apply to all of these lanes.
 
         Raises:
             ValueError: an argument is not valid. Nothing has changed.
         """
-        options = common.checked_options(options)
         given = np.array([seed is not None for seed in seeds] if seeds is not None else [False] * len(lanes), np.bool_)
         all_keys = common.random_keys(len(self.states)) if self._keys is None else self._keys
         keys, episodes = all_keys[lanes], self._episodes[lanes]
         if seeds is not None:
-            keys[given] = [checks.seed(seed) for seed in seeds if seed is not None]
+            keys[given] = [seed for seed in seeds if seed is not None]
             episodes[given] = 0
         dealt_by = chance.lane_words(keys, streams.EPISODE, episodes)
         dealt_by[given] = keys[given]
-        states, history = self._dealt(dealt_by, given, options)
+        dealt = common.deal(self.game, dealt_by, given, options)
         if given.any():
             # Not the seeds themselves: agents could read them from the generator.
             words = chance.lane_words(keys[given], streams.OPPONENTS, np.zeros(given.sum(), np.uint64))
@@ -151,9 +146,9 @@ class LearnerGames:
             self.rng = LaneGenerator(np.random.PCG64())
         all_keys[lanes] = keys
         self._keys, self._episodes[lanes] = all_keys, episodes + np.uint64(1)
-        rows(self.states)[lanes] = rows(states)
+        rows(self.states)[lanes] = rows(dealt.states)
         self.dealt = True
-        self.history = history
+        self.history = History(self.game, *dealt) if self._keep_history else None
         self.illegal_actions[lanes] = self.decisions[lanes] = 0
         self._moves[lanes] = 0
         if self._keeps_last:
@@ -165,20 +160,6 @@ class LearnerGames:
             words = chance.lane_words(dealt_by, streams.SEAT, np.zeros(len(lanes), np.uint64))
             self.seats[lanes] = words % np.uint64(self.game.num_players)
 
-    def _dealt(self, seeds: np.ndarray, given: np.ndarray, options: dict[str, Any]) -> tuple[Any, History | None]:
-        if options.get("record") is None:
-            setup = common.given_setup(options)
-            states = self.game.new_states(seeds, setup=setup)
-            if not self._keep_history:
-                return states, None
-            return states, History(self.game, states, int(seeds[0]) if setup is None else None)
-        one, record = common.continued(self.game, options["record"])
-        copies = np.repeat(one, len(seeds))
-        reseeded = given | (record.seed is None)
-        copies["seed"][reseeded] = seeds[reseeded]
-        one_seed = None if reseeded.any() else record.seed
-        return copies, History(self.game, copies, one_seed, so_far=record) if self._keep_history else None
-
     def act(self, actions: np.ndarray) -> None:
         """Play the learner's actions, (num_games,) int64, in all running games. Lanes whose game is over ignore their action.
 
@@ -186,7 +167,9 @@ class LearnerGames:
             IllegalActionError: an action is illegal and `illegal_action` is "raise". Nothing has changed.
         """
         running, illegal = ~self.over(), NO_LANES
-        if self.illegal_action == "random":
+        if self.illegal_action == "raise":
+            self.game.check_actions(self.states, actions)
+        else:
             inside = (actions >= 0) & (actions < self.game.num_actions)
             legal = inside & self.masks[np.arange(len(actions)), np.where(inside, actions, 0)]
             illegal = np.flatnonzero(running & ~legal)
@@ -197,7 +180,8 @@ class LearnerGames:
             )
             position = words % self.masks[illegal].sum(axis=1, dtype=np.uint64)  # among the legal actions
             actions[illegal] = (self.masks[illegal].cumsum(axis=1) > position[:, None]).argmax(axis=1)
-        self._play(actions)
+        self._note(np.flatnonzero(running), actions[running])
+        batch.step_all(self.states, self.game.tables, actions)
         self.illegal_actions[illegal] += 1
         self.decisions += running
 
@@ -255,27 +239,18 @@ class LearnerGames:
             faulty = lanes[list(fault.lanes)].tolist()
             where = who if fault.answer is None else f"{who} in lane {faulty[0]}"
             raise IllegalActionError(checks.message(f"{where}: {fault.reason}"), faulty) from fault
-        if self._keeps_last:
-            self._remember_last(lanes, states, actions)
-        batch.step_all(states, self.game.tables, actions)  # `ask` has checked the actions, so `Game.step` need not
-        if self.history is not None:
-            self.history.add(int(actions[0]))
+        self._note(lanes, actions)
+        batch.step_all(states, self.game.tables, actions)
         rows(self.states)[lanes] = rows(states)
         self._moves[lanes] += np.uint64(1)
 
-    def _play(self, actions: Any) -> None:
-        before = self.states.copy() if self._keeps_last else None
-        self.game.step(self.states, actions)
-        if before is not None:
-            running = np.flatnonzero(before["current_player"] != NOBODY)
-            self._remember_last(running, before[running], actions[running])
-        if self.history is not None:
+    def _note(self, lanes: np.ndarray, actions: np.ndarray) -> None:
+        """Keep what drawings and the record need of actions that are about to be played in some lanes."""
+        if self._keeps_last:
+            for lane, action in zip(lanes.tolist(), actions.tolist(), strict=True):
+                self.last[lane] = last_action(self.game, self.states[lane : lane + 1], action)
+        if self.history is not None and lanes.size:
             self.history.add(int(actions[0]))
-
-    def _remember_last(self, lanes: np.ndarray, before: np.ndarray, actions: np.ndarray) -> None:
-        """Remember the actions that are played in some lanes in the states `before`."""
-        for i, lane in enumerate(lanes.tolist()):
-            self.last[lane] = last_action(self.game, before[i : i + 1], int(actions[i]))
 
     def _picked(self, lanes: np.ndarray) -> np.ndarray:
         """A copy of the states of some lanes."""
@@ -297,28 +272,27 @@ class LearnerGames:
         """The learner's observation of each game, (num_games, F) float32. `out` is overwritten and returned if given."""
         return self.game.observe(self.states, seats=self.seats, screened=self.screened, out=out)
 
-    def viewers(self) -> list[int | None]:
-        """The seat whose view the drawing of each lane shows: in `screened` mode the learner's, else None."""
-        return [seat if self.screened else None for seat in self.seats.tolist()]
+    def scene(self) -> Scene:
+        """What there is to show: in `screened` mode the learner's views. Raises ResetNeeded before the first deal."""
+        if not self.dealt:
+            raise ResetNeeded("there is no game to show: call reset first")
+        viewers = [seat if self.screened else None for seat in self.seats.tolist()]
+        return Scene(self.game, self.states, viewers, self.last)
 
     def views(self, lanes: np.ndarray) -> np.ndarray:
         """The learner's observation of the games in some lanes, (k, F) float32."""
         return self.game.observe(self._picked(lanes), seats=self.seats[lanes], screened=self.screened)
 
-    def rewards(self, lanes: np.ndarray) -> np.ndarray:
-        """The learner's final reward in some lanes, whose games must be over: (k,) float64."""
-        paid = seat_rewards(self.game.results(self._picked(lanes)), self.reward)
-        return paid[np.arange(len(lanes)), self.seats[lanes]]  # type: ignore[no-any-return]
-
-    def outcomes(self, lanes: np.ndarray) -> dict[str, np.ndarray]:
-        """What the last info of a game contains, for some lanes, whose games must be over; see `single.py`.
+    def outcomes(self, lanes: np.ndarray) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+        """How the games in some lanes, which must be over, ended for the learner.
 
         Returns:
-            (k,) arrays: `final` and `place`, int64, `win_share`, float64, and `is_success`, bool. If the learner plays all seats,
-            also `seat_rewards`, (k, n) float64.
+            Its final rewards, (k,) float64, and what the last infos contain besides (see `single.py`): (k,) arrays `final` and
+            `place`, int64, `win_share`, float64, and `is_success`, bool. If the learner plays all seats, also `seat_rewards`,
+            (k, n) float64.
         """
         results = self.game.results(self._picked(lanes))
-        own = np.arange(len(lanes)), self.seats[lanes]
+        paid, own = seat_rewards(results, self.reward), (np.arange(len(lanes)), self.seats[lanes])
         win_share = results["win_share"][own]
         found = {
             "final": results["final"][own].astype(np.int64),
@@ -326,7 +300,7 @@ class LearnerGames:
             "place": seat_places(results)[own],
             "is_success": win_share > 0,
         }
-        return found | {"seat_rewards": seat_rewards(results, self.reward)} if self.seat == ALL_SEATS else found
+        return paid[own], found | ({"seat_rewards": paid} if self.seat == ALL_SEATS else {})
 
     def names(self, lane: int) -> list[str]:
         """The player's name for each seat of a lane: "learner" for the learner, and the names of the agents."""
