@@ -145,7 +145,7 @@ def test_a_window_shows_every_reset_and_step(no_screen, monkeypatch):
     single = gymnasium.make(ID, num_players=2, render_mode="human")
     single.reset(seed=1)
     single.step(first_legal(single.unwrapped.action_masks()))
-    surface = single.unwrapped._renderer._window._window.get_surface()
+    surface = single.unwrapped._window._window.get_surface()
     pixels, frame = no_screen.surfarray.array3d(surface).transpose(1, 0, 2), shown[-1][0]
     assert (pixels == frame).all() if pixels.shape == frame.shape else abs(pixels.mean() - frame.mean()) < 8  # scaled
     assert single.render() is None
