@@ -1,10 +1,18 @@
-"""Fixtures of the tests in a browser. Ctrl-C reaches the programs that tests start, also where the shell ignores it."""
+"""Fixtures that tests share. Ctrl-C reaches the programs that tests start, also where the shell ignores it."""
 
 import signal
 
 import pytest
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # `nohup make test &` ignores it
+
+
+@pytest.fixture
+def bombay(tmp_path, monkeypatch, capfd):
+    """Runs the command in this process and in the test's folder."""
+    from helpers.command import in_this_process
+
+    return in_this_process(tmp_path, monkeypatch, capfd)
 
 
 @pytest.fixture(scope="module")

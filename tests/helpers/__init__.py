@@ -1,4 +1,4 @@
-"""Helpers that tests share: positions, random variants, damaged data, environments, records, killed runs, a toy game."""
+"""Helpers that tests share: positions, random variants, damaged data, environments, records."""
 
 from pathlib import Path
 

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 
+import psutil
 import pytest
 
 from bombay_training import warm_up
@@ -18,11 +19,32 @@ ENVIRONMENT = {"COLUMNS": "200", "NO_COLOR": "1"}
 
 def bombay(*arguments, cwd=None, typed=None, **environment):
     """Run the command as a user does; `typed` is its standard input."""
-    command = [sys.executable, "-m", "bombay_training.cli", *map(str, arguments)]
-    settings = os.environ | ENVIRONMENT | environment
-    return subprocess.run(
-        command, cwd=cwd, env=settings, input=typed, capture_output=True, text=True, timeout=300, check=False
-    )
+    return python("-m", "bombay_training.cli", *arguments, cwd=cwd, typed=typed, **environment)
+
+
+def python(*arguments, cwd=None, typed=None, **environment):
+    """Run Python, which finds what the tests find."""
+    with started(*arguments, cwd=cwd, **environment) as process:
+        try:
+            written = process.communicate(typed, timeout=600)
+        finally:
+            process.kill()
+    return subprocess.CompletedProcess(arguments, process.returncode, *written)
+
+
+def started(*arguments, cwd=None, **environment):
+    """Python as a process with pipes."""
+    settings = os.environ | ENVIRONMENT | {"PYTHONPATH": os.pathsep.join(sys.path)} | environment
+    command, pipe = [sys.executable, *map(str, arguments)], subprocess.PIPE
+    return subprocess.Popen(command, cwd=cwd, env=settings, stdin=pipe, stdout=pipe, stderr=pipe, encoding="utf-8")
+
+
+def ended(process):
+    """Whether a process, as psutil has it, has ended, also if nobody has waited for it."""
+    try:
+        return process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
 
 
 def in_this_process(folder, monkeypatch, capfd, command=main):

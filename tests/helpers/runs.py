@@ -1,6 +1,9 @@
 """Folders of runs, and runs that take little time."""
 
+import json
+
 from bombay_training.learners.runs import run as runs
+from bombay_training.learners.runs.run_files import AGAINST, AGENT, METRICS
 from bombay_training.learners.train import open_run
 
 
@@ -14,3 +17,15 @@ def updates_done(folder):
     run = open_run(folder)
     run.close()
     return run.updates_done
+
+
+def agent(folder):
+    """The bytes of a run's agent."""
+    return (folder / AGENT).read_bytes()
+
+
+def without_time(folder):
+    """A run's metrics without times, and without the quick matches, which depend on time."""
+    lines = [json.loads(line) for line in (folder / METRICS).read_text().splitlines()]
+    timed = ("second", AGAINST)
+    return [{key: value for key, value in line.items() if not any(word in key for word in timed)} for line in lines]

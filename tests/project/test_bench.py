@@ -7,7 +7,7 @@ import json
 import numba
 import pytest
 
-from benchmarks import cases, measuring, report
+from benchmarks import cases, cold_start, measuring, report
 from benchmarks.__main__ import app
 from benchmarks.signature import signature
 from bombay_env import Game, Rules
@@ -40,12 +40,13 @@ def test_the_signature_is_the_same_without_the_compiler():
     assert signature(3, games=2) == "b98d64b555297fdc6e18402175c0799d03bcaf96cc66ba6ce31b8ad450c708c7"
 
 
-QUICK = [case for case in cases.CASES if not case.name.startswith("MaskablePPO")]  # whose update takes many seconds
+FAST = [case for case in cases.CASES if not case.name.startswith("MaskablePPO")]  # whose update takes many seconds
 
 
 @needs_jit
-@pytest.mark.parametrize("case", QUICK, ids=lambda case: case.name)
-def test_every_case_goes_on_making_decisions(case):
+@pytest.mark.parametrize("case", FAST, ids=lambda case: case.name)
+def test_every_case_goes_on_making_decisions(case, monkeypatch):
+    monkeypatch.setattr(cases, "ZeroSettings", functools.partial(cases.ZeroSettings, games=8))
     made = list(itertools.islice(case.play(cases.Interfaces(Game())), 3))
     assert all(count > 0 for count in made)
 
@@ -138,3 +139,10 @@ def test_wrong_arguments_end_in_one_line(arguments, words, bench, tmp_path):
     assert (done.returncode, done.stdout) == (2, "")
     assert words in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize("how", cold_start.ENVIRONMENTS.values())
+def test_a_program_tells_the_seconds_of_a_first_use(how, capsys):
+    """With what is compiled here."""
+    exec(cold_start.PROGRAM.format(how=how), {})
+    assert float(capsys.readouterr().out) > 0

@@ -17,7 +17,7 @@ import bombay_agents
 from bombay_env import Board, Game, Rules
 from bombay_env.rewards import seat_rewards
 from bombay_training.learners import track
-from helpers.command import in_this_process, without_workers
+from helpers.command import without_workers
 from helpers.own_environment import python_with, run_tests
 from helpers.refusal import refusal
 from helpers.variants import larger_board
@@ -74,7 +74,7 @@ def test_the_script_prints_the_win_share(name, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize(("name", "package"), [("track_dqn", "torch"), ("track_maskable_ppo", "sb3_contrib")])
-def test_an_entry_to_a_track_is_learned_and_scored(name, package, monkeypatch, tmp_path, capfd):
+def test_an_entry_to_a_track_is_learned_and_scored(name, package, bombay, monkeypatch, tmp_path):
     pytest.importorskip(package, reason=f"needs {package}")
     pytest.importorskip("pyarrow", reason="needs the extra `data`")
     example, commands = importlib.import_module(name), []
@@ -88,7 +88,7 @@ def test_an_entry_to_a_track_is_learned_and_scored(name, package, monkeypatch, t
     monkeypatch.setattr(track, "PLAYERS", (2,))
     monkeypatch.setattr(track, "OPPONENTS", ("random",))
     without_workers(monkeypatch)
-    scored = in_this_process(tmp_path, monkeypatch, capfd)(*commands[0][3:], "--games", 2, "--json")
+    scored = bombay(*commands[0][3:], "--games", 2, "--json")
     (made,) = json.loads(scored.stdout)["entries"]
     assert (made["learner"], made["seed"], len(made["points"])) == ({"track_dqn": "DQN"}.get(name, "MaskablePPO"), 2, 1)
     (net,) = (tmp_path / "seed-2").glob("agent-*.safetensors")

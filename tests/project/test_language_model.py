@@ -2,10 +2,7 @@
 
 import json
 import threading
-from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
-from typing import Any
 
 import language_model
 import pytest
@@ -17,33 +14,32 @@ from helpers.failing_agents import First
 GAME = Game(Rules(2, sets=1, turns_per_set=2))
 TURNS = 2  # of a player in a game
 USAGE = {"prompt_tokens": 100, "completion_tokens": 7}
-Answer = Callable[[dict[str, Any]], tuple[int, Any]]  # a request → a status and a body
 
 
-def completion(content: str, finish: str = "stop", usage: Any = USAGE) -> tuple[int, Any]:
-    choice = {"message": {"role": "assistant", "content": content}, "finish_reason": finish}
-    return 200, {"choices": [choice], "usage": usage}
+def completion(content):
+    choice = {"message": {"role": "assistant", "content": content}, "finish_reason": "stop"}
+    return 200, {"choices": [choice], "usage": USAGE}
 
 
 class Stub(BaseHTTPRequestHandler):
     """Answers as the server's `answer` says and keeps what it is sent."""
 
-    def do_POST(self) -> None:
+    def do_POST(self):
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.server.requests.append((self.path, self.headers["Authorization"], request))  # type: ignore[attr-defined]
-        status, body = self.server.answer(request)  # type: ignore[attr-defined]
+        self.server.requests.append((self.path, self.headers["Authorization"], request))
+        status, body = self.server.answer(request)
         data = json.dumps(body).encode()
         self.send_response(status)
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)
 
-    def log_message(self, *_: object) -> None:
+    def log_message(self, *_):
         """Print nothing."""
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+def server(monkeypatch):
     with ThreadingHTTPServer(("127.0.0.1", 0), Stub) as stub:
         stub.requests, stub.answer = [], lambda _: completion("Answer: consolidate")
         threading.Thread(target=stub.serve_forever, daemon=True).start()
@@ -56,12 +52,12 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         stub.shutdown()
 
 
-def played(**options: Any) -> Any:
+def played(**options):
     """Two games, one from each seat."""
     return arena.one_vs_rest(GAME, language_model.LanguageModel(**options), First(), 1)
 
 
-def test_a_model_that_answers_well_plays_whole_turns(server: Any, tmp_path: Path) -> None:
+def test_a_model_that_answers_well_plays_whole_turns(server, tmp_path):
     answer = json.dumps({"thoughts": "It is far.", "actions": ["move:E1", "move:A", "end_turn"]})
     server.answer = lambda _: completion(answer)
     transcript = tmp_path / "chats.jsonl"
@@ -82,7 +78,7 @@ def test_a_model_that_answers_well_plays_whole_turns(server: Any, tmp_path: Path
     assert lines[0]["reply"]["usage"] == USAGE
 
 
-def test_an_answer_that_is_not_understood_is_asked_for_once_more(server: Any) -> None:
+def test_an_answer_that_is_not_understood_is_asked_for_once_more(server):
     server.answer = lambda request: completion("consolidate" if len(request["messages"]) > 2 else "I fly away")
     assert played(extra_body='{"response_format": null}').faults == ()
     assert len(server.requests) == 2 * 2 * TURNS
@@ -92,7 +88,7 @@ def test_an_answer_that_is_not_understood_is_asked_for_once_more(server: Any) ->
     assert "'I fly away' is no action" in problem["content"]
 
 
-def test_after_two_bad_answers_the_game_is_lost(server: Any) -> None:
+def test_after_two_bad_answers_the_game_is_lost(server):
     server.answer = lambda _: completion("I fly away")
     match = played()
     assert len(match.faults) == 2
@@ -103,9 +99,7 @@ def test_after_two_bad_answers_the_game_is_lost(server: Any) -> None:
     ("status", "body", "requests"),
     [(401, {"error": "wrong key"}, 2), (503, {}, 8), (429, {}, 8), (200, {"choices": []}, 8), (200, [], 8)],
 )
-def test_an_endpoint_that_fails_loses_the_games_with_its_reason(
-    server: Any, status: int, body: Any, requests: int
-) -> None:
+def test_an_endpoint_that_fails_loses_the_games_with_its_reason(server, status, body, requests):
     """A request is repeated three times, unless the status says that it is wrong."""
     server.answer = lambda _: (status, body)
     match = played()
@@ -115,12 +109,12 @@ def test_an_endpoint_that_fails_loses_the_games_with_its_reason(
     assert len(server.requests) == requests
 
 
-def test_a_failure_that_passes_costs_nothing(server: Any) -> None:
+def test_a_failure_that_passes_costs_nothing(server):
     server.answer = lambda _: (503, {}) if len(server.requests) % 2 else completion("consolidate")
     assert played().faults == ()
 
 
-def test_what_is_wrong_with_the_settings_is_told(server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_wrong_with_the_settings_is_told(server, monkeypatch):
     with pytest.raises(ValueError, match="it must be an object: "):
         language_model.LanguageModel(extra_body="[1]")
     monkeypatch.delenv("OPENAI_MODEL")

@@ -16,7 +16,6 @@ from sb3_ppo import FrozenPolicy, SelfPlayEnv
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from helpers.position import each_count
-from helpers.refusal import refusal
 
 
 @pytest.fixture(autouse=True)
@@ -82,18 +81,6 @@ def test_every_seat_is_asked_with_its_own_view_and_the_learner_is_paid_its_own_r
         assert rewards[-1] == results_of(env)[seat]
         learners.add(env.learner)
     assert learners == asked == set(raw.possible_agents)
-
-
-@pytest.mark.parametrize("action", [None, 1.0, 2**70])
-def test_an_action_that_is_not_a_whole_number_is_refused(action):
-    env = SelfPlayEnv(table(3), FrozenPolicy(1))
-    env.reset(seed=1)
-    raw = env.env.unwrapped
-    before = raw.game_state.tobytes()
-    refusal(lambda: env.step(action), "action")
-    assert raw.game_state.tobytes() == before
-    env.step(np.int64(env.action_masks().argmax()))
-    assert raw.game_state.tobytes() != before
 
 
 def test_maskable_ppo_learns_through_it_against_copies_of_itself():

@@ -7,7 +7,6 @@ import re
 import subprocess
 import sys
 from html.parser import HTMLParser
-from pathlib import Path
 
 import pytest
 
@@ -23,13 +22,13 @@ PAGES = {path.relative_to(ROOT).with_suffix("").as_posix() for pattern in PATTER
 class Links(HTMLParser):
     """The links of a page, and what it loads."""
 
-    def __init__(self, page: Path) -> None:
+    def __init__(self, page):
         super().__init__()
-        self.links: list[str] = []
-        self.loaded: list[str] = []
+        self.links = []
+        self.loaded = []
         self.feed(page.read_text(encoding="utf-8"))
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag, attrs):
         for name, value in attrs:
             if name == "href" and tag == "a":
                 self.links.append(value or "")
@@ -38,7 +37,7 @@ class Links(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def site(tmp_path_factory):
     """The folder of the site."""
     pytest.importorskip("furo", reason="needs the extra `docs`")
     folder = tmp_path_factory.mktemp("site")
@@ -51,7 +50,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 # --- without Sphinx ---
 
 
-def test_every_page_is_in_the_navigation() -> None:
+def test_every_page_is_in_the_navigation():
     listed = set()
     for name in ("docs/index.md", "docs/api/index.rst"):
         page = ROOT / name
@@ -66,7 +65,7 @@ def test_every_page_is_in_the_navigation() -> None:
     assert listed == PAGES - {"docs/index"}
 
 
-def test_names_of_the_api_reference_exist() -> None:
+def test_names_of_the_api_reference_exist():
     pages = [page.read_text(encoding="utf-8") for page in (ROOT / "docs" / "api").glob("*.rst")]
     names = re.findall(r"^\.\. auto(?:class|exception|function):: (\S+)", "\n".join(pages), flags=re.MULTILINE)
     assert len(names) > 25
@@ -75,12 +74,12 @@ def test_names_of_the_api_reference_exist() -> None:
         operator.attrgetter(path)(importlib.import_module(package))
 
 
-def test_make_docs_is_what_is_tested() -> None:
+def test_make_docs_is_what_is_tested():
     (line,) = re.findall(r"^docs: .*\n\t(.*)$", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE)
     assert line.split()[1:-4] == [*OPTIONS, "docs"]
 
 
-def test_the_table_of_the_environment_says_what_it_is() -> None:
+def test_the_table_of_the_environment_says_what_it_is():
     text = (ROOT / "docs" / "environments.md").read_text(encoding="utf-8")
     table = dict(re.findall(r"^\| (\w[\w ]*) \| (.*) \|$", text.partition("##")[0], flags=re.MULTILINE))
     env = bombay_v0.env()
@@ -99,12 +98,12 @@ def test_the_table_of_the_environment_says_what_it_is() -> None:
 
 
 @pytest.mark.slow
-def test_every_page_is_built(site: Path) -> None:
+def test_every_page_is_built(site):
     assert {page for page in PAGES if not (site / f"{page}.html").is_file()} == set()
 
 
 @pytest.mark.slow
-def test_links_lead_to_files_and_nothing_is_loaded_from_a_network(site: Path) -> None:
+def test_links_lead_to_files_and_nothing_is_loaded_from_a_network(site):
     pages = list(site.rglob("*.html"))
     assert len(pages) > len(PAGES)
     for path in pages:
@@ -116,7 +115,7 @@ def test_links_lead_to_files_and_nothing_is_loaded_from_a_network(site: Path) ->
 
 
 @pytest.mark.slow
-def test_a_link_to_a_source_file_opens_a_page_that_shows_it(site: Path) -> None:
+def test_a_link_to_a_source_file_opens_a_page_that_shows_it(site):
     assert "../source/bombay_env/engine.py.html" in Links(site / "docs" / "architecture.html").links
     shown = re.sub("<[^>]*>", "", (site / "source" / "bombay_env" / "engine.py.html").read_text(encoding="utf-8"))
     assert "def legal_moves(" in shown

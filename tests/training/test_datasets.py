@@ -11,7 +11,6 @@ from bombay_env import Game, Rules, bombay_v0
 from bombay_env.record import Record
 from bombay_training.datasets.decisions import View, all_decisions, decisions
 from bombay_training.evaluation import arena
-from helpers.command import in_this_process
 from helpers.variants import largest_board
 
 pa = pytest.importorskip("pyarrow", reason="needs the extra `data`")
@@ -153,9 +152,8 @@ def test_a_failure_leaves_nothing(write, tmp_path):
 
 
 @pytest.fixture
-def simulate(tmp_path, monkeypatch, capfd):
-    run = in_this_process(tmp_path, monkeypatch, capfd)
-    return functools.partial(run, "simulate", "--games", 2, "--players", 2)
+def simulate(bombay):
+    return functools.partial(bombay, "simulate", "--games", 2, "--players", 2)
 
 
 @needs_jit
@@ -168,26 +166,6 @@ def test_the_command_writes_datasets(form, name, said, simulate, tmp_path):
     assert f"written to {name}: " in done.stdout
     assert said in done.stdout
     assert [path.name for path in tmp_path.iterdir()] == [name]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["--format", "parquet"], "--format parquet needs --out"),
-        (["--format", "csv"], "'csv' is not one of"),
-        (["--format", "minari", "--out", "games"], "cannot be named 'games'; allowed is a name and a version"),
-        (["--format", "minari", "--out", "games-v0", "--players", "2-3"], "one number of players"),
-        (["--format", "parquet", "--out", "g", "--reward", "gold"], "--reward is 'gold'"),
-        (["--format", "parquet", "--out", "g", "--observation-mode", "all"], "--observation-mode is 'all'"),
-        (["--out", "g", "--reward", "rank"], "are for datasets"),
-    ],
-)
-def test_wrong_options_end_in_one_line(arguments, words, simulate, tmp_path):
-    done = simulate(*arguments)
-    assert done.returncode == 2
-    assert words in done.stderr
-    assert done.stderr.count("\n") == 1
-    assert not list(tmp_path.iterdir())
 
 
 @needs_jit

@@ -1,13 +1,12 @@
 """What is said where an optional dependency is missing: how README installs it, in one line."""
 
 import os
-import subprocess
 import sys
 import tomllib
 
 from bombay_training.extras import missing_extra
 from helpers import ROOT
-from helpers.command import ENVIRONMENT
+from helpers.command import python
 
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 
@@ -47,9 +46,7 @@ def test_a_command_says_in_one_line_which_extra_it_needs(tmp_path):
     lines, absent, extras = zip(*COMMANDS, strict=True)
     for name in absent:
         (tmp_path / f"{name}.py").write_text(f'raise ImportError("No module named {name!r}")\n')
-    settings = os.environ | ENVIRONMENT | {"PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
-    command = [sys.executable, "-c", WITHOUT, *lines]
-    done = subprocess.run(command, cwd=tmp_path, env=settings, capture_output=True, text=True, timeout=300, check=False)
+    done = python("-c", WITHOUT, *lines, cwd=tmp_path, PYTHONPATH=os.pathsep.join([str(tmp_path), *sys.path]))
     assert done.returncode == 0, done.stderr
     codes = dict(line.rsplit(maxsplit=1) for line in done.stdout.splitlines())
     assert list(codes) == list(lines)

@@ -83,52 +83,25 @@ def test_a_restock_has_the_outcomes_and_probabilities_of_the_engine():
     assert max(carried) > 0
 
 
-def test_a_draw_that_is_not_possible_is_refused():
-    game = load(3)
-    state, target = game.new_initial_state(), game.game.new_states([1])
-    target["demand"] = 0
-    with pytest.raises(ValueError, match="none of 4 outcomes of this chance node leads to these states"):
-        state.outcome_to(target)
-    target = game.game.new_states([1])
-    with pytest.raises(ValueError, match="this is not a chance node"):
-        dealt(game, target).outcome_to(target)
-
-
 def test_rules_and_board_are_those_of_a_file_or_of_an_object(tmp_path, monkeypatch):
-    path, board = tmp_path / "rules.json", tmp_path / "board.toml"
-    path.write_text('{"toll": 2}')
+    path, board = tmp_path / "rules, 1.json", tmp_path / "board.toml"
     packaged = resources.files("bombay_env").joinpath("data", "reconstruction.toml").read_text()
     board.write_text(packaged.replace("reconstruction", "mine"))
-    changed = Rules(3, toll=2)
-    assert load(3, rules='{"toll": 2}').game.rules == load(3, rules=str(path)).game.rules == changed
-    game = load(3, rules=str(path), board=str(board))
-    assert (game.game.rules, game.game.board.name) == (changed, "mine")
-    again = pyspiel.load_game("python_bombay", game.get_parameters())
-    assert again.game == game.game
     monkeypatch.chdir(tmp_path)
-    near = load(3, board="board.toml")
-    monkeypatch.chdir("/")
-    assert pyspiel.load_game(str(near)).game == near.game
-    pyspiel.random_sim_test(game, 1, True, False)
-
-
-@pytest.mark.parametrize("changes", [{"sets": 1, "turns_per_set": 1}, {"bales": [1, 2, 3, 4], "restock_draw": 10}])
-def test_a_game_of_changed_rules_goes_through_its_string(changes, tmp_path):
-    path = tmp_path / "rules, 1.json"
-    path.write_text(json.dumps(changes))
-    for rules in (json.dumps(changes, indent=1), str(path)):
-        game = load(2, rules=rules)
-        path.rename(tmp_path / "elsewhere.json")
-        again = pyspiel.load_game(str(game))
-        assert (
-            again.game
-            == game.game
-            == Game(Rules(2, **{k: tuple(v) if type(v) is list else v for k, v in changes.items()}))
-        )
-        state = pickle.loads(pickle.dumps(dealt(again, again.game.new_states([1]))))
-        assert state.to_dict() == dealt(game, game.game.new_states([1])).to_dict()
-        pyspiel.random_sim_test(game, 1, True, False)
-        (tmp_path / "elsewhere.json").rename(path)
+    for changes in ({"sets": 1, "turns_per_set": 1}, {"bales": [1, 2, 3, 4], "restock_draw": 10}):
+        expected = Rules(2, **{name: tuple(v) if type(v) is list else v for name, v in changes.items()})
+        for rules in (json.dumps(changes, indent=1), str(path)):
+            path.write_text(json.dumps(changes))
+            game = load(2, rules=rules, board="board.toml")
+            assert (game.game.rules, game.game.board.name) == (expected, "mine")
+            path.unlink()  # the rules are in its parameters and its string
+            monkeypatch.chdir("/")
+            by_name = pyspiel.load_game(str(game))
+            assert by_name.game == pyspiel.load_game("python_bombay", game.get_parameters()).game == game.game
+            monkeypatch.chdir(tmp_path)
+            state = pickle.loads(pickle.dumps(dealt(by_name, by_name.game.new_states([1]))))
+            assert state.to_dict() == dealt(game, game.game.new_states([1])).to_dict()
+            pyspiel.random_sim_test(game, 1, True, False)
 
 
 def test_declared_bounds_hold_of_the_deal_and_of_margins():
@@ -223,38 +196,6 @@ def test_the_game_passes_openspiels_tests_of_its_interface(n):
     assert result.wasSuccessful(), result.failures + result.errors
 
 
-def test_states_of_another_moment_are_the_outcome_of_no_chance_node():
-    game = load(3)
-    target, rng = game.game.new_states([7]), np.random.default_rng(1)
-    state = dealt(game, target)
-    begun = target.copy()
-    while not state.is_chance_node():
-        action = int(rng.choice(state.legal_actions()))
-        state.apply_action(action)
-        game.game.step(target, [action])
-    assert state.to_dict()["current_player"] == -1
-    for other in (begun, target):  # the market of the first set, and a restock at an earlier node
-        where = state if other is begun else game.new_initial_state()
-        with pytest.raises(ValueError, match="outcomes of this chance node leads to these states"):
-            where.outcome_to(other)
-    state.apply_action(state.outcome_to(target))
-    assert str(state) == str(game.state_at(target))
-
-
-def test_openspiels_mcts_finds_the_last_sale():
-    """Seat 1 has the last turn and can sell for 4 rupees or do nothing."""
-    agent, game = openspiel_mcts.MCTSAgent(2, 60), Game(Rules.official(2))
-    states = game.new_states([1])
-    city = int(game.tables[0]["city_sites"][0])
-    top = int(states[0]["demand"][0, 0])
-    states["set"], states["turn"] = game.rules.sets - 1, game.rules.turns_per_set - 1
-    states["current_player"], states["first_player"] = 1, 0
-    states["position"][0, 1], states["actions_left"] = city, 1
-    states["basket"][0, 1, top] = 1
-    sell = game.action_index(f"sell:{('yellow', 'purple', 'blue', 'orange')[top]}")
-    assert agent.act(game, states, np.random.default_rng(0)).tolist() == [sell]
-
-
 def test_the_script_prints_an_interval(capsys):
     openspiel_mcts.main(simulations=2, players=2, blocks=2)
     assert "win share against random: " in capsys.readouterr().out
@@ -264,6 +205,27 @@ def test_the_script_prints_an_interval(capsys):
 def test_openspiels_mcts_beats_random():
     match = arena.one_vs_rest(Game(), openspiel_mcts.MCTSAgent(4, 50), "random", blocks=20, seed=1)
     assert share_with_interval(match).low > 0.25
+
+
+def test_states_that_a_chance_node_does_not_lead_to_are_refused():
+    game = load(3)
+    wrong, target, rng = game.game.new_states([1]), game.game.new_states([7]), np.random.default_rng(1)
+    wrong["demand"] = 0
+    with pytest.raises(ValueError, match="none of 4 outcomes of this chance node leads to these states"):
+        game.new_initial_state().outcome_to(wrong)
+    state, begun = dealt(game, target), target.copy()
+    with pytest.raises(ValueError, match="this is not a chance node"):
+        state.outcome_to(target)
+    while not state.is_chance_node():
+        action = int(rng.choice(state.legal_actions()))
+        state.apply_action(action)
+        game.game.step(target, [action])
+    assert state.to_dict()["current_player"] == -1
+    for node, other in ((state, begun), (game.new_initial_state(), target)):  # of the first set, and at an earlier node
+        with pytest.raises(ValueError, match="outcomes of this chance node leads to these states"):
+            node.outcome_to(other)
+    state.apply_action(state.outcome_to(target))
+    assert str(state) == str(game.state_at(target))
 
 
 def test_copies_of_the_game_and_of_states_go_on():

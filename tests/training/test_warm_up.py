@@ -2,13 +2,11 @@
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from importlib.metadata import entry_points
-from pathlib import Path
 
 import numba
+import psutil
 import pytest
 
 from bombay_env import Game
@@ -19,11 +17,10 @@ from bombay_training.cli.playing import prepare
 from bombay_training.learners import best_response
 from bombay_training.learners.zero import ZeroSettings
 from bombay_training.warm_up import Job, all_jobs, compile_all, jobs_of_agents, jobs_of_run, least_work
-from helpers.command import in_this_process
+from helpers.command import ended, python, started
 from helpers.compiling import COMPILING
 
 needs_jit = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
-needs_proc = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are looked up in /proc")
 
 COMMANDS = """
 import sys
@@ -77,9 +74,9 @@ def test_nothing_is_prepared_where_nothing_can_be_kept(monkeypatch):
     prepare(all_jobs())
 
 
-def test_the_command_ends_in_one_line_where_nothing_can_be_kept(tmp_path, monkeypatch, capfd):
+def test_the_command_ends_in_one_line_where_nothing_can_be_kept(bombay, monkeypatch):
     monkeypatch.setattr(kernels, "obstacle", lambda: "no room")
-    done = in_this_process(tmp_path, monkeypatch, capfd)("warm-up")
+    done = bombay("warm-up")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "bombay: compiled code cannot be kept: no room\n"
 
@@ -125,9 +122,7 @@ def test_warm_up_covers_the_default_run_of_learners():
 def names_compiled(code, *lines, cwd):
     """What a program that runs these commands compiles itself; it must end well."""
     counting = f"{code}\nfrom bombay_env.jit import cache\nprint('compiled', cache.compiled, file=sys.stderr)"
-    done = subprocess.run(
-        [sys.executable, "-c", counting, *lines], capture_output=True, text=True, cwd=cwd, timeout=600, check=False
-    )
+    done = python("-c", counting, *lines, cwd=cwd)
     assert done.returncode == 0, done.stderr
     return done.stderr.splitlines()[-1]
 
@@ -146,47 +141,32 @@ def test_after_warm_up_no_command_and_no_environment_compiles_anything(tmp_path)
 @needs_jit
 def test_after_the_command_training_compiles_nothing(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    subprocess.run([sys.executable, "-m", "bombay_training.cli", "warm-up"], check=True)
+    assert python("-m", "bombay_training.cli", "warm-up").returncode == 0
     for learner in ("zero", "ppo"):
         line = f"train {learner} --updates 2 --players 2,3 --blocks 1 --out {learner}"
         assert names_compiled(COMMANDS, line, cwd=tmp_path) == "compiled []", learner
 
 
-def children(pid):
-    return {
-        int(child) for task in Path(f"/proc/{pid}/task").iterdir() for child in (task / "children").read_text().split()
-    }
-
-
-def ended(pid):
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except OSError:
-        return True
-
-
 @needs_jit
-@needs_proc
 @pytest.mark.parametrize(
     ("number", "code"),
     [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, -signal.SIGTERM, marks=pytest.mark.slow)],  # see `test_runs.py`
 )
 def test_a_signal_while_compiling_acts_at_once(tmp_path, number, code):
-    env = os.environ | {"XDG_CACHE_HOME": str(tmp_path / "cache")}
-    command = [sys.executable, "-m", "bombay_training.cli", "train", "zero", "--out", str(tmp_path / "run")]
-    with subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True) as process:
+    command = ("-m", "bombay_training.cli", "train", "zero", "--out", tmp_path / "run")
+    with started(*command, XDG_CACHE_HOME=str(tmp_path / "cache")) as process:
         begin = time.monotonic()
         while not list(tmp_path.glob("cache/*/*/*.nbc")):  # it compiles
             assert process.poll() is None, process.stderr.read()
             assert time.monotonic() - begin < 120
             time.sleep(0.1)
-        compiling = children(process.pid)
+        compiling = psutil.Process(process.pid).children()
         assert compiling
         sent = time.monotonic()
         process.send_signal(number)
         assert process.wait(timeout=60) == code
         assert time.monotonic() - sent < 20  # at once, even on a machine with much else to do; compiling takes a minute
-        while not all(ended(child) for child in compiling):
+        while not all(map(ended, compiling)):
             assert time.monotonic() - sent < 30
             time.sleep(0.05)
     assert not (tmp_path / "run").exists()  # nothing had begun

@@ -5,18 +5,16 @@ The disk is a small file system in memory, which only root may mount.
 
 import contextlib
 import json
-import os
 import random
 import subprocess
-import sys
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import numba
 import pytest
+from safetensors.numpy import load_file
 
 from bombay_training.learners.runs.run_files import AGENT, CHECKPOINT, METRICS
+from helpers.command import started
 
 pytestmark = [
     pytest.mark.slow,
@@ -27,10 +25,7 @@ pytestmark = [
 CODE = "from bombay_training.learners.runs import run; run.SAVE_SECONDS = 0; from bombay_training.cli.main import main; main()"
 PATIENCE = 300  # seconds
 UPDATES = 6
-TRAINING = {
-    "zero": ("train", "zero", "--hidden", 8),
-    "ppo": ("train", "ppo"),
-}
+TRAINING = {"zero": ("train", "zero", "--hidden", 8), "ppo": ("train", "ppo")}
 SMALL = ("--updates", UPDATES, "--players", 2, "--blocks", 1, "--seed", 3)
 OTHERS = {
     "simulate": ("simulate", "random", "--players", 2, "--games", 300, "--out", "out"),
@@ -39,22 +34,19 @@ OTHERS = {
 MOMENTS = 10
 
 
-def bombay(*arguments: object, cwd: Path) -> subprocess.Popen[str]:
+def bombay(*arguments, cwd):
     """The command as a process of its own."""
-    environment = {**os.environ, "NO_COLOR": "1", "COLUMNS": "200", "NUMBA_NUM_THREADS": "1"}
-    command = [sys.executable, "-c", CODE, *map(str, arguments)]
-    pipe = subprocess.PIPE
-    return subprocess.Popen(command, cwd=cwd, env=environment, stdout=pipe, stderr=pipe, text=True)
+    return started("-c", CODE, *arguments, cwd=cwd, NUMBA_NUM_THREADS="1")
 
 
-def finish(*arguments: object, cwd: Path) -> None:
+def finish(*arguments, cwd):
     """Run a command that must succeed."""
     process = bombay(*arguments, cwd=cwd)
     _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, errors
 
 
-def assert_full(process: subprocess.Popen[str]) -> None:
+def assert_full(process):
     """Check that the command ended with exit code 2 and says in one line that the disk is full."""
     _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 2, errors
@@ -62,7 +54,7 @@ def assert_full(process: subprocess.Popen[str]) -> None:
     assert "No space left on device" in errors
 
 
-def assert_whole(folder: Path, like: Path) -> None:
+def assert_whole(folder, like):
     """Check that a run ended like an uninterrupted one: equal weights, and one line of metrics for each update."""
     for name in (AGENT, CHECKPOINT):
         assert content(folder / name) == content(like / name)
@@ -71,15 +63,13 @@ def assert_whole(folder: Path, like: Path) -> None:
     assert not list(folder.glob(".bombay-*"))
 
 
-def content(path: Path) -> dict[str, bytes]:
+def content(path):
     """The tensors of a file; headers hold the time that learning took."""
-    from safetensors.numpy import load_file
-
     return {name: tensor.tobytes() for name, tensor in load_file(path).items()}
 
 
 @pytest.fixture(scope="module")
-def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def uninterrupted(tmp_path_factory):
     """The folder of a run of each learner that nothing interrupted."""
     folder = tmp_path_factory.mktemp("uninterrupted")
     for learner, command in TRAINING.items():
@@ -88,7 +78,7 @@ def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @contextlib.contextmanager
-def disk(folder: Path, size: float) -> Iterator[Path]:
+def disk(folder, size):
     """A file system of about this number of bytes, and one block more, mounted in a folder."""
     folder.mkdir()
     options = ["-t", "tmpfs", "-o", f"size={int(size) // 4096 * 4096 + 4096},mode=700", "tmpfs", str(folder)]
@@ -100,20 +90,18 @@ def disk(folder: Path, size: float) -> Iterator[Path]:
         subprocess.run(["umount", str(folder)], check=True)
 
 
-def enlarge(folder: Path) -> None:
+def enlarge(folder):
     """Make room on the disk."""
     subprocess.run(["mount", "-o", "remount,size=200000000", str(folder)], check=True)
 
 
-def used(folder: Path) -> int:
+def used(folder):
     """Bytes of the files in a folder, in blocks of the file system."""
     return sum(-(-path.stat().st_size // 4096) * 4096 for path in folder.rglob("*") if path.is_file())
 
 
 @pytest.mark.parametrize("learner", TRAINING)
-def test_training_on_a_full_disk_ends_in_one_line_and_is_resumed(
-    learner: str, tmp_path: Path, uninterrupted: dict[str, Path]
-) -> None:
+def test_training_on_a_full_disk_ends_in_one_line_and_is_resumed(learner, tmp_path, uninterrupted):
     whole = used(uninterrupted[learner])
     for moment in range(MOMENTS):
         with disk(tmp_path / str(moment), whole * (moment + 0.5) / MOMENTS) as folder:
@@ -129,7 +117,7 @@ def test_training_on_a_full_disk_ends_in_one_line_and_is_resumed(
 
 
 @pytest.mark.parametrize("command", OTHERS)
-def test_another_command_on_a_full_disk_leaves_nothing_and_can_be_repeated(command: str, tmp_path: Path) -> None:
+def test_another_command_on_a_full_disk_leaves_nothing_and_can_be_repeated(command, tmp_path):
     finish(*OTHERS[command], cwd=tmp_path)
     whole = used(tmp_path)
     for moment in range(MOMENTS):
@@ -142,9 +130,7 @@ def test_another_command_on_a_full_disk_leaves_nothing_and_can_be_repeated(comma
 
 
 @pytest.mark.parametrize("learner", ["zero", "ppo"])
-def test_killed_at_random_moments_and_resumed_it_ends_like_an_uninterrupted_run(
-    learner: str, tmp_path: Path, uninterrupted: dict[str, Path]
-) -> None:
+def test_killed_at_random_moments_and_resumed_it_ends_like_an_uninterrupted_run(learner, tmp_path, uninterrupted):
     rng, run, kills = random.Random(learner), tmp_path / "run", 0
     while kills < 20:
         subprocess.run(["rm", "-rf", run], check=True)

@@ -4,15 +4,12 @@ The agent writes in every way when it is imported, when it acts and when its pro
 """
 
 import json
-import os
 import re
-import subprocess
-import sys
 
 import numba
 import pytest
 
-from helpers.command import bombay
+from helpers.command import bombay, started
 
 pytestmark = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="without the compiler its matches take minutes")
 
@@ -39,8 +36,7 @@ atexit.register(shout, "ends")
 """
 TWO = ("--players", "2")
 SHOWN = ("simulate", "mine:Loud", *TWO, "--games", "1")
-COMMANDS = [  # in the command's own process, in a process of its own, and in worker processes
-    (*SHOWN, "--json"),
+COMMANDS = [  # in a process of its own, and in worker processes
     ("audit", "mine:Loud", *TWO, "--states", "1", "--json"),
     ("arena", "mine:Loud", "random-turn", *TWO, "--blocks", "1", "--processes", "1", "--json"),
 ]
@@ -66,15 +62,7 @@ def test_the_protocol_alone_is_on_standard_output(folder):
     pytest.importorskip("mcp", reason="needs the extra `llm`")
     about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
     asked = {"name": "new_game", "arguments": {"seats": ["mine:Loud", "model"], "seed": 7}}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "bombay_training.cli", "mcp", "mine:Loud"],
-        cwd=folder,
-        env=os.environ | {"PYTHONIOENCODING": "cp1252"},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        encoding="utf-8",
-    )
+    process = started("-m", "bombay_training.cli", "mcp", "mine:Loud", cwd=folder, PYTHONIOENCODING="cp1252")
 
     def send(method, **message):
         process.stdin.write(json.dumps({"jsonrpc": "2.0", "method": method, **message}) + "\n")
@@ -100,8 +88,12 @@ def test_the_game_alone_is_on_the_terminal(folder):
     assert not re.search("Python|original|native|child", done.stdout)
 
 
-@pytest.mark.parametrize("encoding", ["cp1252", "ascii"])
-def test_a_character_that_the_encoding_lacks_is_replaced(encoding, folder):
-    done = bombay(*SHOWN, cwd=folder, PYTHONIOENCODING=encoding)
+def test_results_alone_are_shown_and_a_character_that_the_encoding_lacks_is_replaced(folder):
+    """The agent plays in the command's own process."""
+    done = bombay(*SHOWN, cwd=folder, PYTHONIOENCODING="ascii")
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("???") == 2  # the name of the agent in both seats
+    assert not re.search("Python|original|native|child", done.stdout)
+    for kind in (r"Python \u0416", "original", "native", "child"):
+        assert f"{kind} imported\n" in done.stderr
+        assert f"{kind} acts\n" in done.stderr

@@ -6,7 +6,6 @@ import pty
 import re
 import select
 import struct
-import subprocess
 import sys
 import termios
 
@@ -14,7 +13,7 @@ import numba
 import pytest
 
 from bombay_training.cli import runner
-from helpers.compiling import COMPILING
+from helpers.command import python
 
 needs_jit = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="matches take the compiler")
 COMMAND = (sys.executable, "-m", "bombay_training.cli")
@@ -65,15 +64,6 @@ def test_a_terminal_of_80_columns_shows_what_is_being_done_without_colour_if_so_
     assert not COLOUR.search(written)
 
 
-@needs_jit
-def test_a_pipe_shows_results_only(tmp_path):
-    arguments = ("simulate", "random-turn", "random", "--players", "2", "--games", "2")
-    done = subprocess.run([*COMMAND, *arguments], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert [line for line in done.stderr.splitlines() if not line.startswith(COMPILING)] == []
-    assert "random-turn" in done.stdout
-    assert not CODE.search(done.stdout)
-
-
 def test_bars_are_for_terminals(monkeypatch):
     for terminal in (True, False):
         monkeypatch.setattr(runner.err, "_force_terminal", terminal)
@@ -86,7 +76,4 @@ def test_the_shell_completes_agents():
     """Commands are completed by Typer alone."""
     asked = {"_BOMBAY_COMPLETE": "complete_bash", "COMP_WORDS": "bombay arena planner-", "COMP_CWORD": "2"}
     call = "import sys; sys.argv = ['bombay']; from bombay_training.cli.main import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", call], env=os.environ | asked, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.split() == ["planner-v1"]
+    assert python("-c", call, **asked).stdout.split() == ["planner-v1"]

@@ -2,22 +2,16 @@
 
 import dataclasses
 import itertools
-import json
 
 import numpy as np
 import pytest
 from scipy import sparse, special, stats
 
-from bombay_agents import make
 from bombay_env import Game, Rules
 from bombay_training.evaluation.ratings import League, Model, check_lineups, fit, league_of, log_likelihood, rate
-from bombay_training.matches.lineup import Lineup, Seating
 from bombay_training.matches.play import lost_share
-from bombay_training.matches.run import run
 from bombay_training.matches.statistics import FaultCount, unrated_note
-from bombay_training.matches.store import Store
 from bombay_training.matches.table import LostGame
-from helpers.command import in_this_process
 from helpers.matches import edited
 from helpers.matches import made_match as synthetic
 from helpers.seatings import rotations
@@ -451,61 +445,3 @@ def test_intervals_cover_the_truth_and_equal_agents_rarely_differ(model):
     assert covered.mean(axis=0).min() >= 0.92
     assert excluded[:400].sum() <= 31
     assert excluded.sum() <= 77
-
-
-def test_the_command_rates_the_agents_of_a_store(tmp_path, monkeypatch, capfd):
-    pytest.importorskip("pyarrow", reason="needs the extra `data`")
-    pytest.importorskip("matplotlib", reason="needs the extra `analysis`")
-    game = Game(Rules(3, sets=1, turns_per_set=2))
-    lineups = [
-        ("greedy", "random", "random"),
-        ("greedy", "random-turn", "random"),
-        ("random", "random-turn", "random-turn"),
-    ]
-    with Store(tmp_path / "s") as store:
-        run([Lineup(game, lineup, 12, seed=3) for lineup in lineups], store)
-    bombay = in_this_process(tmp_path, monkeypatch, capfd)
-    for model in ("wins", "orders"):
-        done = bombay("ratings", "s", "--model", model, "--json")
-        assert done.returncode == 0, done.stderr
-        (part,) = json.loads(done.stdout)["counts"]
-        assert (part["players"], part["games"], part["deals"]) == (3, 108, 12)
-        assert [row["rank"] for row in part["agents"]] == [1, 2, 3]
-        assert part["agents"][0]["agent"] == "greedy"
-        assert 0 < part["one_rating_explains_all"]["p"] <= 1
-    done = bombay("ratings", "s")
-    assert "3 players, 108 games of 12 deals" in done.stdout
-    assert "one rating per agent explains all line-ups: p = " in done.stdout
-    done = bombay("ratings", tmp_path)
-    assert (done.returncode, "not a store of games" in done.stderr) == (2, True)
-
-
-# --- equal agents ---
-
-
-class Twin:
-    """The same player as `planner-v1` under another name."""
-
-    name = "twin"
-
-    def __init__(self):
-        self.planner = make("planner-v1")
-
-    def act(self, game, states, rng):
-        return self.planner.act(game, states, rng)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seating", [Seating.ROTATE, Seating.ALL])
-@pytest.mark.parametrize("n", [3, 4])
-def test_equal_agents_beside_different_neighbours_are_told_apart_in_one_league_of_twenty(n, seating):
-    """400 leagues of real games. It matters who sits next to whom, so a line-up that is only rotated tells the twins apart."""
-    leagues, deals = 400, 60 // (1 if seating is Seating.ROTATE else n)
-    lineup = ("planner-v1", "test_ratings:Twin", *["greedy"] * (n - 2))
-    (match,) = run([Lineup(Game(Rules(n)), lineup, leagues * deals, 20468, seating)])
-    apart = 0
-    for games in np.split(np.arange(match.num_games), leagues):
-        difference = rate([match.take(games)], resamples=2).difference(*match.agents[:2])
-        apart += not difference.low < 0 < difference.high
-    print(f"{n} players, {seating}: {apart} of {leagues} leagues tell equal agents apart")
-    assert apart <= 28

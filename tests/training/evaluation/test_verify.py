@@ -12,7 +12,7 @@ from bombay_training.matches.lineup import Lineup, Seating
 from bombay_training.matches.play import Here
 from bombay_training.matches.run import run
 from bombay_training.matches.store import LEAGUE, PROVENANCE, Store
-from helpers.command import in_this_process, without_workers
+from helpers.command import without_workers
 from helpers.refusal import refusal
 
 pyarrow = pytest.importorskip("pyarrow", reason="needs the extra `data`")
@@ -98,8 +98,7 @@ def test_agents_that_think_by_the_clock_are_left_out(tmp_path):
     assert (found.games, found.left_out, found.differences) == (3, ["flat-mc:ms=1"], [])
 
 
-def test_the_command_ends_with_the_verdict(folder, tmp_path, monkeypatch, capfd):
-    bombay = in_this_process(tmp_path, monkeypatch, capfd)
+def test_the_command_ends_with_the_verdict(bombay, folder, tmp_path, monkeypatch):
     done = bombay("verify", folder, "--games", 5, "--processes", 1)
     assert (done.returncode, "5 games played again: all are the same" in done.stdout) == (0, True)
     kept = json.loads((folder / PROVENANCE).read_text())

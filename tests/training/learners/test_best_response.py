@@ -10,13 +10,11 @@ from rich.console import Console
 
 from bombay_agents import make
 from bombay_agents.nets.value import features
-from bombay_agents.nets.value.agent import ValueNetAgent
 from bombay_agents.nets.value.net import ValueNet
 from bombay_env import Game, Rules, streams
 from bombay_env.agent import AgentFault
 from bombay_training import rich_tables
 from bombay_training.cli.training import learn
-from bombay_training.evaluation import arena
 from bombay_training.learners import best_response
 from bombay_training.learners.best_response import (
     BestResponseRun,
@@ -29,7 +27,7 @@ from bombay_training.learners.train import open_run, resume, train
 from bombay_training.learners.zero import ZeroRun, ZeroSettings, optimizer
 from bombay_training.learners.zero.self_play import PlayOptions, SelfPlay
 from helpers.nets import HIDDEN, SECOND, SLOW
-from helpers.runs import shorten_quick_matches, updates_done
+from helpers.runs import agent, shorten_quick_matches, updates_done
 from helpers.variants import larger_board
 
 shorten_quick_matches()
@@ -192,15 +190,10 @@ def test_a_net_for_another_number_of_sites_is_not_started_from(tmp_path):
         initialized(settings)
 
 
-def test_unsuitable_victims_and_starts_are_refused(victim, tmp_path):
-    with pytest.raises(ValueError, match=r"^the victim search thinks by the clock; give it a budget"):
-        FrozenOpponent("search")
+def test_a_victim_that_has_not_learned_the_rules_is_refused(victim, tmp_path):
+    """Other unsuitable victims and starts are in `test_cli.py`."""
     with pytest.raises(ValueError, match=r"^victim is ''; it must be the spec of an agent"):
         BestResponseSettings()
-    with pytest.raises(
-        ValueError, match=r"^start is 'greedy'; it must be zero, or net:path=FILE with the file of a value net$"
-    ):
-        best_response.settings_for("greedy", "greedy")
     four = dataclasses.replace(TINY, players=(4,), victim=victim.removesuffix(",force=true"))
     with pytest.raises(ValueError, match="was not trained on these rules for 4 players"):
         train(four, tmp_path / "run")
@@ -208,10 +201,6 @@ def test_unsuitable_victims_and_starts_are_refused(victim, tmp_path):
 
 
 # --- Runs ---
-
-
-def agent(folder):
-    return (folder / AGENT).read_bytes()
 
 
 @needs_jit
@@ -238,13 +227,3 @@ def test_another_victim_with_the_same_spec_makes_another_run(victim, tmp_path):
     net(seed=2).save(tmp_path / "victim.safetensors")
     with pytest.raises(ValueError, match=r"it belongs to another run"):
         open_run(tmp_path / "run")
-
-
-@pytest.mark.slow
-@needs_jit
-def test_some_seconds_of_learning_take_games_from_a_victim(tmp_path):
-    """An untrained net hardly ever beats `greedy`; see `test_value_net.py`."""
-    settings = BestResponseSettings(players=(2,), games=64, updates=20, learning_rate=4e-3, victim="greedy")
-    response = ValueNetAgent(train(settings, tmp_path), rounds=0)
-    match = arena.one_vs_rest(Game(Rules.official(2)), response, "greedy", 50, seed=1)
-    assert match.of_agent(match.win_share).mean() > 0.15

@@ -2,7 +2,10 @@
 
 import dataclasses
 import json
+import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from importlib import resources
@@ -13,8 +16,11 @@ import pytest
 from safetensors.numpy import load_file, save
 
 from bombay_agents.random import RandomAgent
-from bombay_env import Game
+from bombay_env import Game, Rules, streams
+from bombay_env.agent import AgentFault
+from bombay_env.chance import lane_words
 from bombay_env.files import atomic
+from bombay_training.evaluation import arena
 from bombay_training.learners.runs import Progress, Run, run_files
 from bombay_training.learners.runs import run as runs
 from bombay_training.learners.runs.run_files import AGAINST, AGENT, CHECKPOINT, LOCK, METRICS, SETTINGS
@@ -22,7 +28,8 @@ from bombay_training.learners.runs.settings import RunSettings
 from bombay_training.learners.train import SETTINGS as LEARNERS
 from bombay_training.learners.train import open_run
 from bombay_training.learners.zero import ZeroRun, ZeroSettings
-from helpers import killed
+from bombay_training.locks import InUseError
+from helpers.failing_agents import Raises
 from helpers.refusal import refusal
 from helpers.variants import random_board
 
@@ -94,6 +101,8 @@ class WalkRun(Run):
 
 
 SETTINGS_OF_6 = WalkSettings(updates=6, players=(2,), seed=4)
+RAISES = "helpers.failing_agents:Raises"
+PATIENCE = 300  # seconds
 
 
 class Recorder(Progress):
@@ -139,6 +148,11 @@ def test_a_run_leaves_its_files(whole):
     assert [line["update"] for line in lines(whole)] == [1, 2, 3, 4, 5, 6]
     assert [line["positions"] for line in lines(whole)] == [10, 20, 30, 40, 50, 60]
     assert lines(whole)[-1]["norm"] == np.linalg.norm(weights(whole))
+
+
+def test_a_run_that_was_killed_before_its_first_checkpoint_begins(whole, tmp_path):
+    (tmp_path / SETTINGS).write_bytes((whole / SETTINGS).read_bytes())
+    assert WalkRun.open(tmp_path).updates_done == 0
 
 
 def test_progress_hears_of_updates(tmp_path):
@@ -200,17 +214,65 @@ def test_a_run_with_a_number_of_decisions_ends_with_the_update_that_reaches_it(t
         WalkSettings(decisions=5, updates=5)
 
 
+class Kill(Progress):
+    """Kills its process after update `number`, before that is saved; never if it is 0. Every second update is saved."""
+
+    def __init__(self, number):
+        self.number, save, runs.SAVE_SECONDS = number, WalkRun.save, 0
+        WalkRun.save = lambda run: save(run) if run.updates_done % 2 == 0 else None
+
+    def update(self, fraction, metrics):
+        if metrics.get("update") == self.number > 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def launch(folder, code, number=0):
+    """A process that runs the code, which finds the folder and the number in `sys.argv`."""
+    code = f"import sys; from test_runs import *; {code}"
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    return subprocess.Popen([sys.executable, "-c", code, str(folder), str(number)], env=environment)
+
+
 def test_killed_at_any_time_and_resumed_it_ends_in_the_same_weights(whole, tmp_path):
-    code = (
-        "import sys; from helpers import killed; from test_runs import SETTINGS_OF_6, WalkRun; "
-        "killed.save_every_second_update(WalkRun); kill = killed.Kill(int(sys.argv[2]));"
-    )
-    start = f"{code} WalkRun(SETTINGS_OF_6).start(sys.argv[1], kill)"
-    resume = f"{code} WalkRun.open(sys.argv[1]).loop(kill)"
-    folder = tmp_path / "run"
-    killed.finish(folder, start, resume, np.random.default_rng(0))
-    assert np.array_equal(weights(folder), weights(whole))
-    assert [line["norm"] for line in lines(folder)] == [line["norm"] for line in lines(whole)]
+    """After its first update, after its third, and at a random moment."""
+
+    def run(number):
+        begun = (tmp_path / CHECKPOINT).exists()
+        call = "WalkRun.open(sys.argv[1]).loop" if begun else "WalkRun(SETTINGS_OF_6).start"
+        progress = "Kill(int(sys.argv[2]))"
+        return launch(tmp_path, f"{call}({progress if begun else f'sys.argv[1], {progress}'})", number)
+
+    def written():
+        """When the metrics were last written; a process that resumes the run rewrites them at once."""
+        return (tmp_path / METRICS).stat().st_mtime_ns
+
+    for number in (1, 3):
+        assert run(number).wait(PATIENCE) == -signal.SIGKILL
+        # The checkpoint is one update older: this line must be dropped, and its update repeated.
+        assert len(lines(tmp_path)) == number
+    before, process, end = written(), run(0), time.monotonic() + PATIENCE
+    while process.poll() is None and written() == before and time.monotonic() < end:
+        time.sleep(0.001)
+    time.sleep(np.random.default_rng(0).uniform(0, 0.1))
+    process.kill()
+    process.wait()
+    assert run(0).wait(PATIENCE) == 0
+    assert np.array_equal(weights(tmp_path), weights(whole))
+    assert [line["norm"] for line in lines(tmp_path)] == [line["norm"] for line in lines(whole)]
+
+
+def test_a_folder_that_is_in_use_is_neither_created_nor_opened(tmp_path):
+    run = WalkRun(SETTINGS_OF_6)
+    run.create(tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    for use in (lambda: WalkRun.open(tmp_path), lambda: WalkRun(SETTINGS_OF_6).create(tmp_path)):
+        with pytest.raises(InUseError, match="is in use by another process"):
+            use()
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+    run.close()
+    resumed = WalkRun.open(tmp_path)
+    resumed.loop()
+    WalkRun.open(tmp_path).close()  # the loop of `resumed` gave the folder back
 
 
 def test_learning_time_adds_up(tmp_path):
@@ -249,11 +311,8 @@ def test_a_run_is_told_by_its_board_and_its_parts_but_not_by_the_boards_path(tmp
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_saves_the_run_after_the_update(whole, tmp_path, number):
-    code = (
-        "import sys; from test_runs import SETTINGS_OF_6, SendSignal, WalkRun; "
-        f"WalkRun(SETTINGS_OF_6).start(sys.argv[1], SendSignal({int(number)}, 2))"
-    )
-    assert killed.launch(tmp_path, code).wait(killed.PATIENCE) == -number
+    code = f"WalkRun(SETTINGS_OF_6).start(sys.argv[1], SendSignal({int(number)}, 2))"
+    assert launch(tmp_path, code).wait(PATIENCE) == -number
     assert WalkRun.open(tmp_path).updates_done == 2
     WalkRun.open(tmp_path).loop()
     assert np.array_equal(weights(tmp_path), weights(whole))
@@ -261,11 +320,10 @@ def test_a_signal_saves_the_run_after_the_update(whole, tmp_path, number):
 
 def test_in_the_first_update_while_kernels_compile_a_signal_acts_at_once(whole, tmp_path):
     code = (
-        "import sys; from test_runs import SETTINGS_OF_6, SendSignal, WalkRun; "
         "WalkRun.update = lambda run, done: SendSignal(15, None).update(done, {}) or open(f'{sys.argv[1]}/late', 'w'); "
         "WalkRun(SETTINGS_OF_6).start(sys.argv[1])"
     )
-    assert killed.launch(tmp_path, code).wait(killed.PATIENCE) == -signal.SIGTERM
+    assert launch(tmp_path, code).wait(PATIENCE) == -signal.SIGTERM
     assert not (tmp_path / "late").exists()
     assert not (tmp_path / METRICS).exists()
     WalkRun.open(tmp_path).loop()
@@ -302,6 +360,39 @@ def test_quick_matches_take_no_learning_time(whole, tmp_path, monkeypatch):
     assert evaluated == [1, 6], "after the first update and the last"
     assert lines(tmp_path)[-1]["seconds"] < 0.3
     assert np.array_equal(weights(tmp_path), weights(whole))
+
+
+def test_quick_matches_play_the_same_deals_and_use_no_global_randomness(monkeypatch):
+    """They are the first ones of the arena with the seed `DEALS`, half of the blocks for each of two games, in all seatings."""
+    games = [Game(Rules(n, sets=1, turns_per_set=1, actions_per_turn=1)) for n in (2, 3)]
+    deal, dealt = Game.new_states, []
+
+    def share(game, spec):
+        match = arena.one_vs_rest(game, "planner-v1", spec, 4, runs.DEALS)
+        return match.of_agent(match.win_share).mean()
+
+    expected = {f"{AGAINST}{spec}": np.mean([share(game, spec) for game in games]) for spec in ("random", "greedy")}
+
+    def new_states(self, seeds, *given, **named):
+        dealt.extend(np.asarray(seeds).tolist())
+        return deal(self, seeds, *given, **named)
+
+    monkeypatch.setattr(Game, "new_states", new_states)
+    monkeypatch.setattr(runs, "BLOCKS", 8)
+    before = np.random.get_state()[1].tolist()
+    said = lane_words(np.full(4, runs.DEALS, np.uint64), streams.DEALS, np.arange(4, dtype=np.uint64)).tolist()
+    for _ in range(2):
+        assert runs.quick_matches("planner-v1", games, ["random", "greedy"]) == expected
+        assert set(dealt) == set(said)
+        dealt.clear()
+    assert np.random.get_state()[1].tolist() == before
+
+
+def test_quick_matches_with_an_agent_that_fails_are_refused():
+    games = [Game(Rules(2, sets=1, turns_per_set=1, actions_per_turn=1))]
+    for player, reference, name in ((Raises(), "random", "first"), ("random", RAISES, RAISES)):
+        with pytest.raises(AgentFault, match=rf"^agent '{name}' with 2 players: .*never"):
+            runs.quick_matches(player, games, [reference])
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """The self-play buffer compared with advantages computed naively, seat by seat, from recorded rollouts."""
 
+import json
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,11 +12,10 @@ pytest.importorskip("sb3_contrib", reason="self-play PPO needs the `ppo` extra (
 
 import torch
 from gymnasium import spaces
-from sb3_contrib import MaskablePPO
-from sb3_contrib.common.maskable.buffers import MaskableRolloutBuffer
 
+from bombay_training.learners.ppo.run import PPORun
 from bombay_training.learners.ppo.seat_buffer import MAX_SEATS, SeatRolloutBuffer
-from helpers.toy_game import ToyVecEnv
+from bombay_training.learners.ppo.settings import PPOSettings
 
 NUM_FEATURES = 3
 NUM_ACTIONS = 4
@@ -64,38 +64,26 @@ def random_rollout(rng: np.random.Generator, steps: int, num_seats: np.ndarray, 
     )
 
 
-def filled(
-    buffer_class: type[MaskableRolloutBuffer], rollout: Rollout, gamma: float, gae_lambda: float
-) -> MaskableRolloutBuffer:
+def filled(rollout: Rollout, gamma: float, gae_lambda: float) -> SeatRolloutBuffer:
     """A buffer filled with the rollout by the same calls as in `MaskablePPO.collect_rollouts`."""
     steps, num_envs = rollout.seats.shape
-    buffer = buffer_class(
-        steps,
-        OBSERVATION_SPACE,
-        spaces.Discrete(NUM_ACTIONS),
-        "cpu",
-        gae_lambda=gae_lambda,
-        gamma=gamma,
-        n_envs=num_envs,
-    )
-    if isinstance(buffer, SeatRolloutBuffer):
-        buffer.attach(rollout, value_of)
-    envs = np.arange(num_envs)
+    options = {"gae_lambda": gae_lambda, "gamma": gamma, "n_envs": num_envs}
+    buffer = SeatRolloutBuffer(steps, OBSERVATION_SPACE, spaces.Discrete(NUM_ACTIONS), "cpu", **options)
+    buffer.attach(rollout, value_of)
     starts = np.ones(num_envs, bool)
     for step in range(steps):
         rollout.at(step)
         buffer.add(
             np.full((num_envs, NUM_FEATURES), step, np.float32),
             np.zeros((num_envs, 1), np.int64),
-            rollout.rewards[step, envs, rollout.seats[step]],
+            rollout.rewards[step, np.arange(num_envs), rollout.seats[step]],
             starts,
             torch.from_numpy(rollout.values[step])[:, None],
             torch.zeros(num_envs),
             action_masks=np.ones((num_envs, NUM_ACTIONS), bool),
         )
         starts = rollout.ends[step]
-    movers_views = rollout.views[:, 0]
-    buffer.compute_returns_and_advantage(torch.from_numpy(value_of(movers_views))[:, None], rollout.ends[-1])
+    buffer.compute_returns_and_advantage(torch.from_numpy(value_of(rollout.views[:, 0]))[:, None], rollout.ends[-1])
     return buffer
 
 
@@ -145,83 +133,41 @@ def naive_advantages(rollout: Rollout, final_values: np.ndarray, gamma: float, g
 )
 def test_advantages_run_per_seat(seed, steps, num_seats, end_chance, gamma, gae_lambda):
     rollout = random_rollout(np.random.default_rng(seed), steps, np.array(num_seats), end_chance)
-    buffer = filled(SeatRolloutBuffer, rollout, gamma, gae_lambda)
+    buffer = filled(rollout, gamma, gae_lambda)
     expected = naive_advantages(rollout, value_of(rollout.views), gamma, gae_lambda)
     np.testing.assert_allclose(buffer.advantages, expected, rtol=1e-4, atol=1e-4)
     np.testing.assert_allclose(buffer.returns, expected + rollout.values, rtol=1e-4, atol=1e-4)
 
 
-def test_with_one_seat_it_equals_the_stock_buffer():
-    rollout = random_rollout(np.random.default_rng(1), steps=50, num_seats=np.ones(7, np.int64), end_chance=0.1)
-    ours = filled(SeatRolloutBuffer, rollout, gamma=0.97, gae_lambda=0.8)
-    stock = filled(MaskableRolloutBuffer, rollout, gamma=0.97, gae_lambda=0.8)
-    np.testing.assert_allclose(ours.advantages, stock.advantages, rtol=1e-5, atol=1e-5)
-    np.testing.assert_allclose(ours.returns, stock.returns, rtol=1e-5, atol=1e-5)
-
-
-def test_a_reward_at_another_seats_move_goes_to_the_decision_before_it():
-    # mover    0    1    1    0*        * ends the game and pays seat 1 its 5, seat 0 its -5
-    rollout = Rollout(
-        num_seats=np.array([2]),
-        seats=np.array([[0], [1], [1], [0]]),
-        rewards=np.zeros((4, 1, MAX_SEATS), np.float32),
-        ends=np.array([[False], [False], [False], [True]]),
-        values=np.zeros((4, 1), np.float32),
-        views=np.ones((1, MAX_SEATS, NUM_FEATURES), np.float32),
-    )
-    rollout.rewards[3, 0, :2] = [-5, 5]
-    one_step = filled(SeatRolloutBuffer, rollout, gamma=1.0, gae_lambda=0.0)
-    assert one_step.advantages[:, 0].tolist() == [0, 0, 5, -5]
-    whole_game = filled(SeatRolloutBuffer, rollout, gamma=0.5, gae_lambda=1.0)
-    assert whole_game.advantages[:, 0].tolist() == [-2.5, 2.5, 5, -5]
-
-
-def test_minibatches_keep_each_decision_together():
-    rollout = random_rollout(np.random.default_rng(2), steps=6, num_seats=np.array([2, 5]), end_chance=0.1)
-    buffer = filled(SeatRolloutBuffer, rollout, gamma=1.0, gae_lambda=0.95)
-    step_of_advantage = {float(a): step for step, row in enumerate(buffer.advantages.copy()) for a in row}
-    seen = 0
-    for batch in buffer.get(batch_size=5):
-        for observation, advantage in zip(batch.observations, batch.advantages, strict=True):
-            assert step_of_advantage[float(advantage)] == int(observation[0])
-            seen += 1
-    assert seen == 12
-
-
-def test_advantages_in_rollouts_of_maskable_ppo():
-    """The same comparison on rollouts that MaskablePPO collected; games continue from one rollout to the next."""
-    env = ToyVecEnv(num_envs=6, seed=5)
-    model = MaskablePPO(
-        "MlpPolicy", env, n_steps=23, batch_size=23, n_epochs=1, gamma=0.9, gae_lambda=0.8, seed=5, device="cpu",
-        rollout_buffer_class=SeatRolloutBuffer,
-    )  # fmt: skip
-
-    def value_fn(observations: np.ndarray) -> np.ndarray:
-        with torch.no_grad():
-            return model.policy.predict_values(torch.from_numpy(observations)).numpy()[:, 0]
-
-    buffer = model.rollout_buffer
-    buffer.attach(env, value_fn)
-    _, callback = model._setup_learn(10**6)
-    stock_step_wait = env.step_wait
-    recorded: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+def test_a_run_learns_from_such_advantages(tmp_path, monkeypatch):
+    """The same comparison on the rollouts of a run; games continue from one rollout to the next."""
+    (tmp_path / "rules.json").write_text(json.dumps({"sets": 2, "turns_per_set": 1}))
+    sizes = {"num_envs": 6, "num_steps": 23, "batch_size": 69, "trunk": (4,), "policy": (4,), "value": (4,)}
+    discounts = {"gamma": 0.9, "gae_lambda": 0.8, "shaping_weight": 0.5}
+    run = PPORun(PPOSettings(players=(2, 3), rules=str(tmp_path / "rules.json"), updates=3, **sizes, **discounts))
+    env, model, recorded, compared = run.env, run.model, [], 0
+    step_wait = env.step_wait
 
     def recording_step_wait():
-        movers = env.movers().copy()
-        step = stock_step_wait()
-        recorded.append((movers, env.last_seat_rewards.copy(), step[2].copy()))
+        step = step_wait()
+        recorded.append((env.last_seats, env.last_seat_rewards, env.last_dones))
         return step
 
-    env.step_wait = recording_step_wait
-    for _ in range(3):
-        recorded.clear()
-        model.collect_rollouts(env, callback, buffer, model.n_steps)
+    def compare():
+        nonlocal compared
         seats, rewards, ends = (np.stack(column) for column in zip(*recorded, strict=True))
-        views = env.seat_views()
-        rollout = Rollout(env.num_seats, seats, rewards, ends, buffer.values.copy(), views)
-        final_values = np.stack([value_fn(view) for view in views])
-        assert rewards.any()
+        views, buffer = env.seat_views(), model.rollout_buffer
+        rollout = Rollout(env.num_seats, seats, rewards, ends, buffer.values, views)
+        expected = naive_advantages(rollout, np.stack([model.values(view) for view in views]), 0.9, 0.8)
+        np.testing.assert_allclose(buffer.advantages, expected, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(buffer.returns, expected + buffer.values, rtol=1e-4, atol=1e-5)
+        assert ends.any()
         assert not ends[-1].all()
-        np.testing.assert_allclose(
-            buffer.advantages, naive_advantages(rollout, final_values, 0.9, 0.8), rtol=1e-4, atol=1e-5
-        )
+        recorded.clear()
+        compared += 1
+
+    monkeypatch.setattr(env, "step_wait", recording_step_wait)
+    monkeypatch.setattr(model, "train", compare)
+    for _ in range(3):
+        run.step()
+    assert compared == 3

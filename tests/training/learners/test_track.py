@@ -1,7 +1,5 @@
 """Learning tracks: snapshots on the way, scores, and agents from elsewhere."""
 
-import dataclasses
-import functools
 import json
 
 import numba
@@ -14,9 +12,8 @@ from bombay_env.chance import lane_words
 from bombay_training.learners import track as tracks
 from bombay_training.learners.runs import run as runs
 from bombay_training.learners.track import Snapshots, Track, area, check_agents, entry, lineups, score
-from bombay_training.matches.run import run
-from helpers.command import in_this_process, without_workers
-from helpers.matches import edited
+from helpers.command import without_workers
+from helpers.matches import made_match
 from helpers.refusal import refusal
 
 
@@ -43,24 +40,14 @@ def test_a_run_by_the_clock_is_scored_at_its_end(tmp_path):
     assert list(tracks.snapshots(tmp_path, "")) == [60, 120]
 
 
-@functools.cache
-def played():
-    """A match for each opponent and number of players."""
-    random = [(plan, ("random",) * plan.game.num_players) for plan in lineups({1: "random"}, games=1)]
-    return run([dataclasses.replace(plan, agents=agents) for plan, agents in random])
-
-
 def made(share_of):
-    """The matches of a snapshot whose win share is this function of par."""
+    """The matches of a snapshot whose win share is this function of par, one for each opponent and number of players."""
     matches = []
-    for match in played():
-        players = match.game.num_players
-        seats, share = np.ones_like(match.seats), share_of(1 / players)
-        seats[:, 0] = 0
-        wins = np.full(match.win_share.shape, (1 - share) / (players - 1))
-        wins[:, 0] = share
-        lineup = ("new", *["old"] * (players - 1))
-        matches.append(edited(match, lineup=lineup, seats=seats, win_share=wins))
+    for lineup in lineups({1: "new"}, games=1):
+        others = lineup.game.num_players - 1
+        share = share_of(1 / (1 + others))
+        names, wins = ("new", *["old"] * others), [[share, *[(1 - share) / others] * others]]
+        matches.append(made_match(lineup.game, names, [[0, *[1] * others]], [0], win_share=np.array(wins)))
     return matches
 
 
@@ -105,10 +92,10 @@ def test_agents_from_elsewhere_are_sorted_by_their_decisions():
 
 
 @pytest.fixture
-def bombay(tmp_path, monkeypatch, capfd):
+def bombay(bombay, monkeypatch):
     pytest.importorskip("pyarrow", reason="needs the extra `data`")
     without_workers(monkeypatch)
-    return in_this_process(tmp_path, monkeypatch, capfd)
+    return bombay
 
 
 @pytest.mark.skipif(numba.config.DISABLE_JIT, reason="learning takes minutes with the compiler off")
@@ -184,21 +171,3 @@ def test_files_from_elsewhere_replace_those_of_a_command_that_was_killed(tmp_pat
     tracks.snapshot(tmp_path, 70).write_bytes(b"old")
     tracks.write_files({"agent-00000000060.safetensors": b"new", "settings.json": b"{}"}, tmp_path)
     assert list(tracks.snapshots(tmp_path, "")) == [60]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "part"),
-    [
-        (("rules-2M", "zero"), "there is no track 'rules-2M'; the tracks are rules-1M"),
-        (("rules-1M",), "takes a learner, or agents"),
-        (("rules-1M", "--agent", "5=random"), "name one with --out"),
-        (("rules-1M", "zero", "--agent", "5=random"), "takes a learner, or agents"),
-        (("rules-1M", "--agent", "5=random", "--out", "x", "--seeds", "2"), "are of one run"),
-        (("rules-1M", "best-response"), "there is no learner 'best-response' for tracks"),
-        (("rules-1M", "--agent", "random", "--out", "x"), "DECISIONS=SPEC"),
-    ],
-)
-def test_wrong_arguments_are_refused(bombay, arguments, part, tmp_path):
-    done = bombay("track", *arguments)
-    assert (done.returncode, part in done.stderr) == (2, True)
-    assert not list(tmp_path.iterdir())

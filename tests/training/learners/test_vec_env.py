@@ -4,8 +4,6 @@ import dataclasses
 import functools
 import json
 import signal
-import subprocess
-import sys
 
 import numba
 import numpy as np
@@ -13,6 +11,8 @@ import pytest
 
 pytest.importorskip("sb3_contrib", reason="self-play PPO needs the `ppo` extra (stable-baselines3, sb3-contrib)")
 
+import torch
+from scipy import special
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from bombay_agents.nets import files
@@ -28,12 +28,11 @@ from bombay_training.learners.ppo.settings import PPOSettings
 from bombay_training.learners.ppo.vec_env import BombayVecEnv
 from bombay_training.learners.runs import Progress
 from bombay_training.learners.runs import run as runs
-from bombay_training.learners.runs.run_files import AGENT, CHECKPOINT, LOCK, METRICS, SETTINGS
-from bombay_training.learners.train import open_run, resume, train
-from helpers import killed
+from bombay_training.learners.runs.run_files import METRICS, SETTINGS
+from bombay_training.learners.train import resume, train
 from helpers.nets import rewritten
 from helpers.refusal import refusal
-from helpers.runs import shorten_quick_matches, updates_done
+from helpers.runs import shorten_quick_matches, updates_done, without_time
 
 shorten_quick_matches()
 SLOW = bool(numba.config.DISABLE_JIT)
@@ -180,30 +179,19 @@ def test_fewer_environments_than_games_are_refused():
         BombayVecEnv(short_games(2, 3, 4), num_envs=2, seed=0)
 
 
-def contents(env: BombayVecEnv) -> list[bytes]:
-    return [array.tobytes() for array in env.tensors().values()]
-
-
-def test_an_illegal_action_in_one_game_changes_none():
+@pytest.mark.parametrize("actions", ["illegal", None, [0.0, np.nan, 0.0, 0.0], np.zeros((4, 1), int), np.zeros(9, int)])
+def test_actions_that_cannot_be_played_change_no_game(actions):
     env = BombayVecEnv(short_games(2, 3), num_envs=4, seed=0)
     env.reset()
-    actions = env.action_masks().argmax(axis=1)
-    before = contents(env)
-    with pytest.raises(IllegalActionError):
-        env.step(np.append(actions[:3], env.action_masks()[3].argmin()))
-    assert contents(env) == before
-    env.step(actions)
-    assert contents(env) != before
-
-
-@pytest.mark.parametrize("actions", [None, [0.0, np.nan, 0.0, 0.0], np.zeros((4, 1), int), np.zeros(9, int)])
-def test_actions_that_are_not_whole_numbers_are_refused(actions):
-    env = BombayVecEnv(short_games(2), num_envs=4, seed=0)
-    env.reset()
-    before = contents(env)
-    refusal(lambda: env.step(actions), "actions must be integers of shape (4,)")
-    assert contents(env) == before
-    env.step(env.action_masks().argmax(axis=1).tolist())
+    legal, before = env.action_masks().argmax(axis=1), [array.tobytes() for array in env.tensors().values()]
+    if isinstance(actions, str):
+        with pytest.raises(IllegalActionError):
+            env.step(np.append(legal[:3], env.action_masks()[3].argmin()))
+    else:
+        refusal(lambda: env.step(actions), "actions must be integers of shape (4,)")
+    assert [array.tobytes() for array in env.tensors().values()] == before
+    env.step(legal.tolist())
+    assert [array.tobytes() for array in env.tensors().values()] != before
 
 
 # --- a run, from settings to a player ---
@@ -240,18 +228,15 @@ def run(tmp_path_factory):
 
 
 def test_a_run_leaves_agent_settings_and_metrics(run):
+    """What all runs leave is in `test_runs.py`."""
     agent, watcher = run
     about = PolicyNet.load(agent).about
     assert (about["training"]["updates"], about["training"]["decisions"]) == (2, 8 * TINY.num_steps)
     files.check_trained_on("net", about, Game(Rules.official(TINY.players[0])))
-    kept = sorted(path.name for path in agent.parent.iterdir())
-    assert kept.pop(3).startswith("events.out.tfevents")
-    assert kept == [LOCK, AGENT, CHECKPOINT, METRICS, SETTINGS]
-    settings = json.loads((agent.parent / "settings.json").read_text())
-    assert settings["learner"] == "ppo"
-    assert PPOSettings(**settings["settings"]) == TINY
+    settings = json.loads((agent.parent / SETTINGS).read_text())
+    assert (settings["learner"], PPOSettings(**settings["settings"])) == ("ppo", TINY)
     assert settings["versions"]["torch"].startswith("2.")
-    lines = [json.loads(line) for line in (agent.parent / "metrics.jsonl").read_text().splitlines()]
+    lines = [json.loads(line) for line in (agent.parent / METRICS).read_text().splitlines()]
     assert [line["decisions"] for line in lines] == [4 * TINY.num_steps, 8 * TINY.num_steps]
     assert all(np.isfinite(value) for line in lines for value in line.values())
     assert all(line["entropy_loss"] < 0 for line in lines)
@@ -272,23 +257,14 @@ def test_equal_settings_give_equal_files_whatever_the_references(run, tmp_path, 
     assert other.read_bytes() != run[0].read_bytes()
 
 
-def test_the_blend_grows_and_entropy_and_learning_rate_fall_over_a_run():
-    sizes = {"num_envs": 2, "num_steps": 2, "batch_size": 4, "epochs": 1, "trunk": (4,), "policy": (4,), "value": (4,)}
-    weights = {"blend": 0.8, "entropy": 0.4, "learning_rate": 1e-3}
-    run, found = PPORun(PPOSettings(updates=4, players=(2,), **sizes, **weights)), []
-    for _ in range(4):
-        line = run.step()
-        found.append((line["blend"], run.env.blend, run.model.ent_coef, line["learning_rate"]))
-    done = np.arange(4)[:, None] / 4
-    assert np.array(found) == pytest.approx(np.hstack([0.8 * done, 0.8 * done, 0.4 * (1 - done), 1e-3 * (1 - done)]))
-
-
-def test_the_metric_of_final_rupees_is_the_mean_of_the_games_that_ended_in_the_rollout(monkeypatch, tmp_path):
+def test_updates_follow_the_run_and_count_the_games_that_ended(monkeypatch, tmp_path):
+    """The blend grows, entropy and learning rate fall; final rupees are the mean of the games that ended in the rollout."""
     short = tmp_path / "rules.json"
     short.write_text(json.dumps({"sets": 1, "turns_per_set": 2}))
     sizes = {"num_envs": 2, "num_steps": 4, "batch_size": 8, "epochs": 1, "trunk": (4,), "policy": (4,), "value": (4,)}
-    run = PPORun(PPOSettings(updates=4, players=(2,), rules=str(short), **sizes))
-    step, ended = run.env.step_wait, []
+    weights = {"blend": 0.8, "entropy": 0.4, "learning_rate": 1e-3}
+    run, found = PPORun(PPOSettings(updates=4, players=(2,), rules=str(short), **sizes, **weights)), []
+    step, ended, seen = run.env.step_wait, [], set()
 
     def watched():
         result = step()
@@ -296,91 +272,28 @@ def test_the_metric_of_final_rupees_is_the_mean_of_the_games_that_ended_in_the_r
         return result
 
     monkeypatch.setattr(run.env, "step_wait", watched)
-    seen = set()
     for _ in range(4):
         ended.clear()
         line = run.step()
+        found.append((line["blend"], run.env.blend, run.model.ent_coef, line["learning_rate"]))
         seen.add(bool(ended))
         assert line["games"] == len(ended)
         assert ("final_rupees" in line) == bool(ended)
         assert line.get("final_rupees", 0) == pytest.approx(np.mean(ended) if ended else 0)
+    done = np.arange(4)[:, None] / 4
+    assert np.array(found) == pytest.approx(np.hstack([0.8 * done, 0.8 * done, 0.4 * (1 - done), 1e-3 * (1 - done)]))
     assert seen == {False, True}
 
 
-def test_the_agent_computes_the_trained_function(run):
-    """The NumPy net and the PyTorch one are the same function."""
-    import torch
-    from torch.nn.functional import linear, relu
-
-    net = PolicyNet.load(run[0])
-    observations = np.random.default_rng(0).random((5, net.num_features), np.float32)
-
-    def layers(part):
-        return [tuple(map(torch.from_numpy, layer)) for layer in net.parts[part]]
-
-    x = torch.from_numpy(observations)
-    for weight, bias in layers("trunk"):
-        x = relu(linear(x, weight, bias))
-    outputs = []
-    for part in ("policy", "value"):
-        (hidden_weight, hidden_bias), (weight, bias) = layers(part)
-        outputs.append(linear(relu(linear(x, hidden_weight, hidden_bias)), weight, bias).numpy())
-    logits, values = net.forward(observations)
-    np.testing.assert_allclose(logits, outputs[0], rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(values, outputs[1][:, 0], rtol=1e-4, atol=1e-5)
-
-
-def test_the_agent_plays_without_torch(run):
-    code = """
-import sys
-import numpy as np
-from bombay_agents.nets.policy.agent import PolicyNetAgent
-from bombay_env import Game, Rules
-
-rng = np.random.default_rng(0)
-for sample in (False, True):
-    agent = PolicyNetAgent(sys.argv[1], sample=sample, force=True)
-    for players in (2, 5):
-        game = Game(Rules(num_players=players, sets=2, turns_per_set=1))
-        states = game.new_states([1, 2, 3])
-        while not game.is_terminal(states).any():
-            actions = agent.act(game, states, rng)
-            assert actions.dtype == np.int64 and actions.shape == (3,)
-            game.step(states, actions)
-assert "torch" not in sys.modules and "stable_baselines3" not in sys.modules
-"""
-    subprocess.run([sys.executable, "-c", code, str(run[0])], check=True, timeout=300)
-
-
-def test_an_agent_refuses_other_games(run):
-    net = PolicyNet.load(run[0])
-    foreign = PolicyNetAgent(dataclasses.replace(net, features="0123456789abcdef"))
-    game = Game()
-    with pytest.raises(ValueError, match=f"0123456789abcdef; this game's are {net.features}"):
-        foreign.act(game, game.new_states([1]), np.random.default_rng(0))
-
-
-def without_time(folder):
-    """The metrics without times and what depends on them."""
-    lines = [json.loads(line) for line in (folder / METRICS).read_text().splitlines()]
-    timed = ("second", "against_")
-    return [{key: value for key, value in line.items() if not any(word in key for word in timed)} for line in lines]
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(SLOW, reason="four learning processes need the compiler; the next test stops and resumes one")
-def test_killed_between_saves_and_resumed_it_ends_in_the_same_weights(tmp_path):
-    settings = dataclasses.replace(TINY, updates=4)
-    whole = train(settings, tmp_path / "whole")
-    code = (
-        "import sys; from test_vec_env import *; from bombay_training.learners.ppo.run import PPORun; "
-        "killed.save_every_second_update(PPORun); kill = killed.Kill(int(sys.argv[2]));"
-    )
-    start, resuming = f"{code} train({settings!r}, sys.argv[1], kill)", f"{code} resume(sys.argv[1], kill)"
-    folder = tmp_path / "run"
-    killed.finish(folder, start, resuming, np.random.default_rng(3))
-    assert (folder / AGENT).read_bytes() == whole.read_bytes()
-    assert without_time(folder) == without_time(whole.parent)
+def test_the_net_of_a_run_is_the_one_in_training():
+    run = PPORun(TINY)
+    observations = run.env.reset()
+    logits, values = run.net().forward(observations)
+    np.testing.assert_allclose(values, run.model.values(observations), atol=1e-6)
+    with torch.no_grad():
+        trained = run.model.policy.get_distribution(torch.from_numpy(observations)).distribution.logits
+    np.testing.assert_allclose(special.log_softmax(logits, axis=1), trained, atol=1e-6)
+    assert np.ptp(logits, axis=1).min() > 1e-3
 
 
 class Interrupt(Progress):
@@ -398,16 +311,6 @@ def test_stopped_by_ctrl_c_and_resumed_it_ends_in_the_same_weights(run, tmp_path
     agent = resume(tmp_path)
     assert agent.read_bytes() == run[0].read_bytes()
     assert without_time(tmp_path) == without_time(run[0].parent)
-
-
-def test_a_folder_without_a_run_cannot_be_resumed(run, tmp_path):
-    with pytest.raises(ValueError, match=r"the folder holds no run: .*settings.json: cannot be read"):
-        open_run(tmp_path)
-    (tmp_path / SETTINGS).write_bytes((run[0].parent / SETTINGS).read_bytes())
-    assert updates_done(tmp_path) == 0  # killed before its first checkpoint
-    (tmp_path / CHECKPOINT).write_bytes(run[0].read_bytes())
-    with pytest.raises(ValueError, match=r"checkpoint.safetensors: its format is None"):
-        open_run(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -20,13 +20,12 @@ from bombay_env.rules import MAX_PLAYERS
 from bombay_env.state import NOBODY
 from bombay_training.evaluation import arena
 from bombay_training.learners import best_response
-from bombay_training.learners.runs.run_files import AGAINST, AGENT, METRICS
+from bombay_training.learners.runs.run_files import METRICS
 from bombay_training.learners.train import open_run, train
 from bombay_training.learners.zero import ZeroRun, ZeroSettings, optimizer, self_play
 from bombay_training.learners.zero.self_play import PlayOptions
-from helpers import killed
 from helpers.nets import HIDDEN, SECOND, SLOW, outcomes_of, random_net, rows_of, value_of
-from helpers.runs import shorten_quick_matches
+from helpers.runs import agent, shorten_quick_matches, without_time
 
 shorten_quick_matches()
 TINY = ZeroSettings(
@@ -74,14 +73,6 @@ def test_every_decision_of_all_seats_is_counted():
     assert play.decisions == count
     play.play(trainer.net, 5, 2, PlayOptions(np.float32(2), 1.0, np.float32(0.6)))
     assert play.decisions >= 2 * (2 + 3) * 2, "at least one for each turn of the last games"
-
-
-@needs_jit
-def test_a_number_of_decisions_ends_a_run_and_is_in_its_files(tmp_path):
-    train(dataclasses.replace(TINY, updates=None, decisions=1500, games=4), tmp_path)
-    lines = [json.loads(line) for line in (tmp_path / METRICS).read_text().splitlines()]
-    assert lines[-2]["decisions"] < 1500 <= lines[-1]["decisions"]
-    assert ValueNet.load(tmp_path / AGENT).about["training"]["decisions"] == lines[-1]["decisions"]
 
 
 # --- The training targets of a game ---
@@ -310,18 +301,6 @@ def test_steps_are_those_of_adam_and_the_average_follows():
 # --- Runs ---
 
 
-def agent(folder):
-    return (folder / AGENT).read_bytes()
-
-
-def without_time(folder):
-    """The metrics without times, and without the periodic evaluation, which depends on time."""
-    lines = [json.loads(line) for line in (folder / METRICS).read_text().splitlines()]
-    return [
-        {key: value for key, value in line.items() if "seconds" not in key and AGAINST not in key} for line in lines
-    ]
-
-
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     folder = tmp_path_factory.mktemp("whole")
@@ -345,19 +324,6 @@ def test_the_learning_rate_exploring_and_lambda_follow_the_run(monkeypatch):
     assert firsts == [run.games_each * number for number in range(10)]  # other games in each update
     assert [options.epsilon for options in played_by] == pytest.approx(0.3 - 0.02 * np.arange(10))
     assert [options.td_lambda for options in played_by] == pytest.approx(0.5 + 0.04 * np.arange(10))
-
-
-@needs_jit
-@pytest.mark.parametrize(("lr_warmup", "least", "most"), [(0.05, 0, 4), (0.0, 20, 128)])
-def test_warmup_keeps_the_hidden_units_active(lr_warmup, least, most):
-    """A position adds up 177 rows, and each of the first steps of Adam changes every weight by about the learning rate."""
-    run = ZeroRun(ZeroSettings(players=(4,), updates=400, lr_warmup=lr_warmup))
-    for _ in range(3):
-        run.step()
-    net, rows = run.learner.net[0], run.samples[run.generator.sample_indices()]["rows"][::8]
-    used = rows.astype(int) * (rows >= 0)
-    sums = (net.first[used] * (rows >= 0)[..., None]).sum(axis=1) + net.first_bias
-    assert least <= (sums <= 0).all(axis=0).sum() <= most
 
 
 def test_the_agent_is_the_average_of_the_weights():
@@ -405,21 +371,6 @@ def test_a_run_repeats_bit_for_bit_with_any_number_of_threads(whole, tmp_path):
     assert without_time(tmp_path) == without_time(whole)
 
 
-@pytest.mark.slow  # `test_runs.py` kills a quicker run
-@needs_jit
-def test_killed_between_saves_and_resumed_it_ends_in_the_same_weights(whole, tmp_path):
-    code = (
-        "import sys; from helpers import killed; from test_zero_learner import TINY, ZeroRun; "
-        "from bombay_training.learners.train import resume, train; "
-        "killed.save_every_second_update(ZeroRun); kill = killed.Kill(int(sys.argv[2]));"
-    )
-    folder = tmp_path / "run"
-    start, resume = f"{code} train(TINY, sys.argv[1], kill)", f"{code} resume(sys.argv[1], kill)"
-    killed.finish(folder, start, resume, np.random.default_rng(3))
-    assert agent(folder) == agent(whole)
-    assert without_time(folder) == without_time(whole)
-
-
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
@@ -439,6 +390,7 @@ def test_it_learns_from_the_rules_alone(tmp_path):
     """After some seconds it beats `greedy` now and then. An untrained net hardly ever does; see `test_value_net.py`."""
     settings = ZeroSettings(players=(2,), games=64, updates=60, epsilon=0.1)
     net = ValueNet.load(train(settings, tmp_path))
-    assert net.about["training"]["games"] == 60 * 64
+    last = json.loads((tmp_path / METRICS).read_text().splitlines()[-1])
+    assert (net.about["training"]["games"], net.about["training"]["decisions"]) == (60 * 64, last["decisions"])
     match = arena.one_vs_rest(Game(Rules.official(2)), ValueNetAgent(net, rounds=0), "greedy", 50, 1)
     assert match.of_agent(match.win_share).mean() > 0.2

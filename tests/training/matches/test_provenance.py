@@ -15,7 +15,7 @@ from bombay_training.matches.lineup import Lineup
 from bombay_training.matches.provenance import agent_digest
 from bombay_training.matches.run import run
 from bombay_training.matches.store import Store, digest, read_matches
-from helpers.command import in_this_process, without_workers
+from helpers.command import without_workers
 from helpers.refusal import refusal
 
 pytest.importorskip("pyarrow", reason="needs the extra `data`")
@@ -34,12 +34,12 @@ class Agent:
 
 
 @pytest.fixture
-def bombay(tmp_path, monkeypatch, capfd):
+def bombay(bombay, tmp_path, monkeypatch):
     without_workers(monkeypatch)
     (tmp_path / "mine.py").write_text(AGENT.format(imported="mine_too"))
     (tmp_path / "mine_too.py").write_text("")
     monkeypatch.syspath_prepend(tmp_path)
-    return in_this_process(tmp_path, monkeypatch, capfd)
+    return bombay
 
 
 def play(folder, *agents, deals=1):

@@ -5,6 +5,7 @@ import os
 import signal
 
 import numba
+import psutil
 import pytest
 
 from bombay_env import Game, Rules
@@ -46,17 +47,8 @@ def test_a_cluster_plays_what_this_process_plays():
 def players():
     """The processes that play for the cluster."""
     found = []
-    for process in filter(str.isdigit, os.listdir("/proc")):
-        with contextlib.suppress(OSError), open(f"/proc/{process}/cmdline", "rb") as file:
-            if file.read().startswith((b"ray::play_chunk", b"ray::IDLE")) and parents_include_us(process):
-                found.append(int(process))
+    for process in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.Error):
+            if process.cmdline() and process.cmdline()[0].startswith(("ray::play_chunk", "ray::IDLE")):
+                found.append(process.pid)
     return found
-
-
-def parents_include_us(process):
-    while process not in ("0", "1"):
-        if process == str(os.getpid()):
-            return True
-        with open(f"/proc/{process}/stat") as file:
-            process = file.read().rpartition(")")[2].split()[1]
-    return False

@@ -27,7 +27,7 @@ from bombay_training.matches.statistics import (
 from bombay_training.matches.table import LostGame
 from bombay_training.rich_tables import new_table
 from helpers import matches
-from helpers.failing_agents import First, Raises
+from helpers.failing_agents import First
 from helpers.position import official
 
 BLOCKS = 2 if numba.config.DISABLE_JIT else 12
@@ -141,11 +141,6 @@ def test_a_table_of_any_columns_never_cuts_names_and_numbers():
     assert ["".join(column).replace(" ", "") for column in zip(*lines, strict=True)] == [
         cell.replace(" ", "") for cell in row
     ]
-
-
-def test_faults_of_the_rest_are_shown_beside_the_agents_own():
-    assert "0 / 3 │" in shown(results_table([one_vs_rest(TINY, First(), Raises("lost"), 1)]), 200)
-    assert "3 / 0 │" in shown(results_table([one_vs_rest(TINY, Raises("lost"), First(), 1)]), 200)
 
 
 @pytest.mark.parametrize(

@@ -1,17 +1,13 @@
 """Stores: what a folder keeps, what a kill leaves, and the digest of all results."""
 
-import contextlib
 import dataclasses
 import json
-import os
 import random
-import signal
-import subprocess
-import sys
 import time
 
 import numba
 import numpy as np
+import psutil
 import pytest
 
 from bombay_env import Game, Rules
@@ -24,6 +20,7 @@ from bombay_training.matches.store import Store, digest, read_matches
 from bombay_training.matches.study import Study, read_toml
 from bombay_training.matches.study import lineups as lineups_of
 from bombay_training.matches.table import ACCOUNTS
+from helpers.command import ended, python, started
 from helpers.failing_agents import First
 from helpers.matches import edited
 from helpers.refusal import refusal
@@ -249,8 +246,7 @@ accounts = true
 """
 
 
-def command(tmp_path, *options):
-    return [sys.executable, "-m", "bombay_training.cli", "run", "study.toml", "--out", "s", "--json", *options]
+COMMAND = ("-m", "bombay_training.cli", "run", "study.toml", "--out", "s", "--json")
 
 
 @needs_jit
@@ -258,49 +254,24 @@ def command(tmp_path, *options):
 def test_killed_at_random_moments_and_continued_a_study_has_the_same_digest(moments, tmp_path):
     """The command is killed, or one of its workers; no worker outlives it."""
     (tmp_path / "study.toml").write_text(STUDY)
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    options = {"cwd": tmp_path, "env": environment, "text": True}
     study, _ = read_toml(Study, tmp_path / "study.toml")
-    whole = digest(run(lineups_of(study, tmp_path)))
-    rng, seconds = random.Random(moments), 4.0
+    whole, rng = digest(run(lineups_of(study, tmp_path))), random.Random(moments)
     for moment in range(moments):
-        with subprocess.Popen(command(tmp_path, "--processes", str(1 + moment % 3)), **options, **PIPES) as process:
-            time.sleep(rng.uniform(0.5, seconds))
-            children = workers(process.pid)
+        with started(*COMMAND, "--processes", 1 + moment % 3, cwd=tmp_path) as process:
+            time.sleep(rng.uniform(0.5, 4.0))
+            children = psutil.Process(process.pid).children()
             if moment % 2 and children:
-                kill(rng.choice(children))
+                rng.choice(children).kill()
                 time.sleep(0.2)
-            kill(process.pid)
+            process.kill()
             process.communicate(timeout=60)
         until = time.monotonic() + 20
-        while any(map(alive, children)) and time.monotonic() < until:
+        while not all(map(ended, children)) and time.monotonic() < until:
             time.sleep(0.05)
-        assert not any(map(alive, children))
-    done = json.loads(subprocess.check_output(command(tmp_path), **options))
-    assert done["digest"] == whole == digest(read_matches(tmp_path / "s"))
+        assert all(map(ended, children))
+    done = python(*COMMAND, cwd=tmp_path)
+    assert json.loads(done.stdout)["digest"] == whole == digest(read_matches(tmp_path / "s")), done.stderr
     assert not list((tmp_path / "s").rglob("*.tmp"))
-
-
-PIPES = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-
-
-def kill(pid):
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGKILL)
-
-
-def alive(pid):
-    try:
-        with open(f"/proc/{pid}/stat") as file:
-            return file.read().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
-def workers(pid):
-    with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{pid}/children") as file:
-        return [int(child) for child in file.read().split()]
-    return []
 
 
 def chunk_of(lineup, first, count):

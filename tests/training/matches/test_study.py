@@ -7,7 +7,7 @@ import pytest
 from bombay_env import Rules
 from bombay_training.matches.lineup import Seating
 from bombay_training.matches.study import Study, lineups, read_toml
-from helpers.command import in_this_process, without_workers
+from helpers.command import without_workers
 from helpers.refusal import refusal
 
 HEAD = "seed = 9\ndeals = 3\nplayers = [3, 4]\n"
@@ -122,9 +122,8 @@ def test_what_is_no_study_is_refused_in_one_line(planned, text, parts):
     refusal(lambda: planned(text), *parts)
 
 
-def test_the_command_plays_a_study_and_continues_it(tmp_path, monkeypatch, capfd):
+def test_the_command_plays_a_study_and_continues_it(bombay, tmp_path, monkeypatch):
     pytest.importorskip("pyarrow", reason="needs the extra `data`")
-    bombay = in_this_process(tmp_path, monkeypatch, capfd)
     without_workers(monkeypatch)
     rules = "rules = { sets = 1, turns_per_set = 1 }\n"
     (tmp_path / "s.toml").write_text(HEAD + rules + '[[lineups]]\nagent = "greedy"\nagainst = ["random"]\n')
@@ -153,8 +152,8 @@ def test_the_command_plays_a_study_and_continues_it(tmp_path, monkeypatch, capfd
         (("--engine", "ray", "--address", "auto", "--processes", "2"), "--processes is for this machine"),
     ],
 )
-def test_options_of_the_other_engine_are_refused(tmp_path, monkeypatch, capfd, options, told):
+def test_options_of_the_other_engine_are_refused(bombay, tmp_path, options, told):
     (tmp_path / "study.toml").write_text(HEAD + '[[lineups]]\nmixed = ["random", "greedy"]\n')
-    done = in_this_process(tmp_path, monkeypatch, capfd)("run", "study.toml", "--out", "results", *options)
+    done = bombay("run", "study.toml", "--out", "results", *options)
     assert (done.returncode, done.stdout) == (2, "")
     assert told in done.stderr

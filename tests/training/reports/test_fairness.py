@@ -6,11 +6,8 @@ import base64
 import dataclasses
 import functools
 import json
-import os
 import random
 import re
-import subprocess
-import sys
 import time
 
 import numpy as np
@@ -20,7 +17,7 @@ from bombay_env import Game, Rules
 from bombay_env.agent import AgentFault
 from bombay_training.matches.run import run
 from bombay_training.matches.table import LostGame
-from helpers.command import in_this_process
+from helpers.command import python, started
 from helpers.matches import edited
 
 pytest.importorskip("bombay_training.reports.balance.report", reason="needs the extra `analysis`")
@@ -72,15 +69,6 @@ def test_a_verdict_says_how_far_seats_surely_are_from_par(shares, word):
     assert verdict["reading"].startswith(word)
     assert (0 in verdict["above"]) == (shares in ([0.6, 0.4], [0.3, 0.175, 0.175, 0.175, 0.175]))
     assert (4 in verdict["below"]) == (word == "biased" and len(shares) == 5 and shares[4] < 0.18)
-
-
-def test_the_interval_decides_and_not_the_number_of_games():
-    """A bias that is large enough is found in few games, and a fair cell stays undecided in few."""
-    rng = np.random.default_rng(2)
-    assert report.decide([wins(rng, 300, [0.6, 0.2, 0.2])])[0]["word"] == "biased"
-    few = report.decide([np.tile(np.eye(3), (100, 1))])[0]
-    assert few["word"] == "undecided"
-    assert 2_700 < few["games_needed"] < 3_300  # with one cell of 3,300 games the power is .95
 
 
 def test_the_games_needed_decide_with_the_power_they_promise():
@@ -400,8 +388,8 @@ def test_names_from_elsewhere_are_words_and_no_markup(tiny):
 
 
 @pytest.fixture
-def balance(tmp_path, monkeypatch, capfd):
-    return functools.partial(in_this_process(tmp_path, monkeypatch, capfd), "balance")
+def balance(bombay):
+    return functools.partial(bombay, "balance")
 
 
 def test_the_command_plays_a_study_from_a_file_and_continues_it(balance, tmp_path):
@@ -417,29 +405,23 @@ def test_the_command_plays_a_study_from_a_file_and_continues_it(balance, tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("options", "part"),
+    ("options", "change", "part"),
     [
-        (["study.toml", "--quick"], "--quick is a study"),
-        (["--quick", "--tier", "random"], "--quick and the file of a study are not for --tier"),
-        (["none.toml"], "none.toml"),
-        (["study.toml", "--seed", "1"], "--seed is for a study of your own"),
-        (["wrong.toml"], "wrong.toml: a list of agents has 'zero', which is none of the tiers"),
-        (["other.toml"], "no number of games for 3 players"),
-        (["confirm.toml"], "no number of games for 3 players"),
-        (["elsewhere.toml"], "no agent is named 'nobody'"),
-        (["twice.toml"], "two tiers have the same agent"),
-        (["change.toml"], "there is no such entry with 3 players"),
-        (["study.toml", "--players", 2], "--players is 2; the study has 3 players"),
+        (["study.toml", "--quick"], None, "--quick is a study"),
+        (["--quick", "--tier", "random"], None, "--quick and the file of a study are not for --tier"),
+        (["none.toml"], None, "none.toml"),
+        (["study.toml", "--seed", "1"], None, "--seed is for a study of your own"),
+        (["study.toml", "--players", 2], None, "--players is 2; the study has 3 players"),
+        (["study.toml"], ('["random-turn"]\nboards', '["zero"]\nboards'), "has 'zero', which is none of the tiers"),
+        (["study.toml"], ("games = 40", "games = { 2 = 40 }"), "no number of games for 3 players"),
+        (["study.toml"], ("confirm = 20", "confirm = { 2 = 20 }"), "no number of games for 3 players"),
+        (["study.toml"], ('elsewhere = "greedy"', 'elsewhere = "nobody"'), "no agent is named 'nobody'"),
+        (["study.toml"], ('agent = "random-turn"', 'agent = "greedy"'), "two tiers have the same agent"),
+        (["study.toml"], ("toll=0", "starting_rupees.4=3"), "there is no such entry with 3 players"),
     ],
 )
-def test_a_wrong_study_is_refused_in_one_line(balance, tmp_path, options, part):
-    (tmp_path / "study.toml").write_text(TINY)
-    (tmp_path / "wrong.toml").write_text(TINY.replace('["random-turn"]\nboards', '["zero"]\nboards'))
-    (tmp_path / "other.toml").write_text(TINY.replace("games = 40", "games = { 2 = 40 }"))
-    (tmp_path / "confirm.toml").write_text(TINY.replace("confirm = 20", "confirm = { 2 = 20 }"))
-    (tmp_path / "elsewhere.toml").write_text(TINY.replace('elsewhere = "greedy"', 'elsewhere = "nobody"'))
-    (tmp_path / "twice.toml").write_text(TINY.replace('agent = "random-turn"', 'agent = "greedy"'))
-    (tmp_path / "change.toml").write_text(TINY.replace("toll=0", "starting_rupees.4=3"))
+def test_a_wrong_study_is_refused_in_one_line(balance, tmp_path, options, change, part):
+    (tmp_path / "study.toml").write_text(TINY.replace(*change) if change else TINY)
     done = balance(*options, "--processes", 1)
     assert done.returncode == 2
     assert "games count" not in done.stderr  # none was played
@@ -455,18 +437,14 @@ def test_killed_at_ten_moments_and_continued_the_report_is_the_same(engine, tmp_
     (tmp_path / "study.toml").write_text(
         TINY.replace("games = 40", "games = 4000").replace("games = 20", "games = 2000")
     )
-    options = {"cwd": tmp_path, "env": {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}}
-    command = [sys.executable, "-m", "bombay_training.cli", "balance", "study.toml"]
-    subprocess.run([*command, "--out", "whole"], **options, check=True, capture_output=True)
-    rng = random.Random(engine)
+    command, rng = ("-m", "bombay_training.cli", "balance", "study.toml", "--out"), random.Random(engine)
+    assert python(*command, "whole", cwd=tmp_path).returncode == 0
     for moment in range(10):
-        processes = ["--engine", engine, "--processes", str(1 + moment % 2)]
-        with subprocess.Popen(
-            [*command, "--out", "killed", *processes], **options, stderr=subprocess.DEVNULL
-        ) as process:
+        options = ("--engine", engine, "--processes", 1 + moment % 2)
+        with started(*command, "killed", *options, cwd=tmp_path) as process:
             time.sleep(rng.uniform(1, 12))
             process.kill()
-    subprocess.run([*command, "--out", "killed"], **options, check=True, capture_output=True)
+    assert python(*command, "killed", cwd=tmp_path).returncode == 0
     for name in ("report.json", "report.html", "report.md"):
         assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from bombay_training.reports import charts, tracks
-from helpers.command import in_this_process
 from helpers.refusal import refusal
 
 TASKS = [(players, opponent) for players in (2, 4) for opponent in ("greedy", "ppo")]
@@ -120,9 +119,8 @@ def test_what_is_no_entry_is_refused(read, tmp_path):
     refusal(lambda: tracks.read_entries([tmp_path]), "track.json: cannot be read")
 
 
-def test_the_command_prints_the_table_and_draws(read, tmp_path, monkeypatch, capfd):
+def test_the_command_prints_the_table_and_draws(bombay, read, tmp_path):
     read(entry([[0.5] * 4] * 2))
-    bombay = in_this_process(tmp_path, monkeypatch, capfd)
     done = bombay("tracks", tmp_path / "0", "--out", tmp_path / "curves.png")
     assert (done.returncode, "| rules-1M | `zero` | steps only | 1 | +0.167 [" in done.stdout) == (0, True)
     assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
