@@ -23,8 +23,8 @@ TINY = Game(Rules(3, sets=1, turns_per_set=2))
 
 def test_the_published_games_repeat():
     """A changed net, deal or number would show: see the other tests. `bombay verify` plays more of them again."""
-    found = verify(LEAGUE, games=60)
-    assert (found.games, found.differences, found.left_out) == (60, [], [])
+    found = verify(LEAGUE, games=24)
+    assert (found.games, found.differences, found.left_out) == (24, [], [])
 
 
 class Draws:
