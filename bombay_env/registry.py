@@ -135,7 +135,10 @@ def make(spec: str) -> Agent:
 
 
 def canonical(spec: str) -> str:
-    """The one form of an agent's spec: without options at their defaults, the others in the factory's order. Raises as `make`."""
+    """The one form of an agent's spec: without options at their defaults, the others in the factory's order.
+
+    Raises as `make`.
+    """
     return _make(spec, AGENTS).name
 
 

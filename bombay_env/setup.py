@@ -81,7 +81,7 @@ def _force_demand(state: Any, demand: Any, rules: Rules, board: Board) -> None:
 
 
 def _placed(key: str, setup: dict[str, Any], sites: list[str], counts: dict[str, int], board: Board) -> list[int]:
-    """What the part `key` of a set-up puts on each site of the board: 0, or 1 + the number of a name in `counts`.
+    """What the part `key` of a set-up puts on each site of the board: 0, or 1 + the index of its name in `counts`.
 
     It must fill all of `sites`, with as many of each name as `counts` says.
     """

@@ -53,7 +53,7 @@ def make_game(num_players: int | None, rules: GivenRules, board: GivenBoard) -> 
 
 
 def random_keys(count: int) -> np.ndarray:
-    """Random keys (count,) uint64 for streams of episodes, from the system's entropy: of environments without a seed."""
+    """Random keys (count,) uint64 for streams of episodes, from the system's entropy, for environments without a seed."""
     return np.random.SeedSequence().generate_state(count, np.uint64)
 
 
@@ -66,7 +66,7 @@ class Deal(NamedTuple):
     """The games that a reset deals, and what their records need."""
 
     states: np.ndarray  # (k,) records
-    seed: int | None  # of the first game's record; None if chance was given
+    seed: int | None  # that the record of the first game names; None if no seed gives its draws
     so_far: Record | None  # the record that they continue
 
 
@@ -76,7 +76,7 @@ def deal(game: Game, seeds: np.ndarray, given: np.ndarray, options: Mapping[str,
     Args:
         game: the game of the environment.
         seeds: (k,) uint64, what each game is dealt by.
-        given: (k,) bool: whether the caller gave this seed. A continued game keeps the seed of its record otherwise.
+        given: (k,) bool: whether the caller gave this seed. If not, a continued game keeps its record's seed, if that has one.
         options: `setup` fixes the deal, `record`, a `Record` or its object, is a game to continue; see `bombay_v0.raw_env.reset`.
 
     Raises:

@@ -317,7 +317,7 @@ class BombayVectorEnv(Shown, VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         if name != "render_mode":
             raise AttributeError(f"attribute {checks.shown(name)} of lanes cannot be set; only render_mode can be set")
         modes = list(values) if checks.is_list(values) else [values] * self.num_envs
-        if modes != modes[:1] * self.num_envs:
+        if not modes or modes != modes[:1] * self.num_envs:
             allowed = f"one mode, or a list with the same mode for each of {self.num_envs} lanes"
             raise ValueError(f"render_mode is {checks.shown(values)}; it must be {allowed}")
         self._set_mode(modes[0])

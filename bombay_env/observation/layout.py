@@ -41,7 +41,7 @@ class Piece:
     shape: tuple[int, ...]
     description: str
     high: float = 1  # upper bound, to which larger values are clipped
-    per: int = 1  # the divisor: usual numbers of the official game become about 1; `lookups.py` has those of the rules
+    per: int = 1  # divisor, so that usual values are about 1; `lookups.py` has those that depend on the rules
     low: float = 0.0  # lower bound
     hidden: bool = False  # zero for opponents in `screened` mode
 

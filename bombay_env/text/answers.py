@@ -2,11 +2,11 @@
 
 An action is its name (`move:E1`, `move E1`), its number, both (`6 move:E1`, or a line of `describe_actions`), the words of its
 button (`Move to E1`), or for a move the site alone; `pass` ends the turn. Case does not matter, and a number is always that of an
-action. Commas, semicolons, arrows, "then" and line breaks separate actions. Quotes, brackets, stars, bullets, numbers of a list,
-a final colon or full stop, and `Answer:` or `Action:` at the start are left out. JSON lists and objects are read as well.
+action. Commas, semicolons, arrows, "then" and line breaks separate actions. Quotes, brackets, stars, bullets, numbers of a list
+such as `2.`, a final colon or full stop, and `Answer:` or `Action:` at the start are left out. JSON lists and objects are read.
 
-Of a text, the last lines that hold nothing but actions count, or the last JSON value. A text is refused if other words follow on
-the next line, or if the line above looks like one more action.
+Of a longer text, the last lines that hold nothing but actions count, or the last JSON value if no such line follows. A text is
+refused if words follow on the next line, if a line below may correct the answer, or if a line above looks like one more action.
 """
 
 import functools
@@ -22,7 +22,7 @@ from bombay_env.game import Game
 from bombay_env.render.view import plural
 from bombay_env.rules import MAX_ACTIONS
 from bombay_env.state import TURN_FIELDS
-from bombay_env.text.words import action_words
+from bombay_env.text.words import action_effects, action_words
 
 MAX_LENGTH: Final = 100_000  # characters of an answer
 MAX_LEGAL: Final = 250  # characters of the legal actions in a message
@@ -38,7 +38,9 @@ JSON: Final = re.compile(
     rf"^{_DECORATED}(?:{_LABEL}{_DECORATED})?(?=[\[{{])", re.IGNORECASE | re.MULTILINE
 )  # what is before it
 ITEM: Final = re.compile(r"^[\s>]*(?:[-•*+]|\d+[.)])[*_`]*\s[\s*_`]*")
-DESCRIBED: Final = re.compile(r"(\d+ \S+): .")  # a line of `describe_actions`
+DESCRIBED: Final = re.compile(r"\d+ \S+: .")  # begins a line of `describe_actions`
+CORRECTION: Final = re.compile(r"\b(?:answer|actions?)\b.*(?::|\bis\b)|\{.*\"", re.IGNORECASE)
+MAX_UNREADABLE: Final = 20  # lines that begin with a bracket and are no JSON
 SEPARATOR: Final = re.compile(r"[,;→\n]|->|\bthen\b", re.IGNORECASE)
 NO_WORDS: Final = re.compile(r"\W*$")
 FENCE: Final = "```"
@@ -76,6 +78,9 @@ def parse_answer(game: Game, states: np.ndarray, answer: Any) -> list[int]:
         ValueError: the state is not one of `game`, or not sound.
     """
     names = game.action_names
+    if isinstance(answer, str) and DESCRIBED.search(answer):
+        for effect in action_effects(game, states):
+            answer = answer.replace(f"{effect.action} {effect.name}: {effect.words}", effect.name)
     try:
         wanted = _in_text(names, answer) if isinstance(answer, str) else _in_value(names, answer)
     except AnswerError as error:
@@ -118,19 +123,21 @@ def _in_text(names: tuple[str, ...], text: str) -> list[int]:
         if value is not None and NO_WORDS.match("".join(lines[: found[1]])):
             raise AnswerError("the answer has JSON and more actions below it")
         return found[0]
-    if value is None or any(map(_has_label, words)) or not all(map(NO_WORDS.match, lines[:2])):
+    if value is None or not all(map(NO_WORDS.match, lines[:2])):
         _in_line(names, words[-1] if words else "")  # raises
+    _check_below(names, words)
     return _in_value(names, value)
 
 
 def _last_json(text: str) -> tuple[Any, int]:
     """The last list or object that begins a line, and where it ends; None and 0 if there is none. Raises AnswerError."""
-    value, end, place = None, 0, 0
+    value, end, place, unreadable = None, 0, 0, 0
     while found := JSON.search(text, place):
         try:
             after, place = json.JSONDecoder(strict=False).raw_decode(text, found.end())
         except (ValueError, RecursionError):
-            if text[found.end()] == "{":
+            unreadable += 1
+            if text[found.end()] == "{" or unreadable > MAX_UNREADABLE:
                 raise AnswerError("the JSON of the answer cannot be read") from None
             place = found.end() + 1
             continue
@@ -151,23 +158,39 @@ def _in_lines(names: tuple[str, ...], lines: list[str]) -> tuple[list[int], int]
         return None
     if isinstance(below := read[last + 1] if last + 1 < len(read) else None, AnswerError):
         raise below
+    _check_below(names, lines[last + 1 :])
     wanted: list[int] = []
     first = last
     for place in range(last, -1, -1):
         found, line = read[place], lines[place]
-        if found is None and FENCE in line and wanted:
-            break
+        if found is None and line.strip() and wanted:
+            break  # the edge of a code block, or a rule
         if found is None:
             continue
-        if isinstance(found, list) and not (wanted and _has_label(lines[first])):
+        is_adjacent, in_list = place == first - 1, ITEM.match(line)
+        unclear = AnswerError(f"{checks.shown(line.strip())}, above the last actions, is not clear")
+        if isinstance(found, AnswerError):
+            if (in_list and (is_adjacent or ITEM.match(lines[first]))) or (
+                is_adjacent and _begins_with_action(names, line)
+            ):
+                raise found
+        elif not wanted or not _has_label(lines[first]):
+            if wanted and in_list and not is_adjacent and not ITEM.match(lines[first]):
+                raise unclear
             wanted, first = found + wanted, place
             continue
-        in_list = ITEM.match(line) and (place == first - 1 or ITEM.match(lines[first]))
-        if in_list or (place == first - 1 and _begins_with_action(names, line)):
-            unclear = f"{checks.shown(line.strip())}, directly above the last actions, is not clear"
-            raise found if isinstance(found, AnswerError) else AnswerError(unclear)
+        elif is_adjacent or _has_label(line):
+            raise unclear
         break
     return wanted, first
+
+
+def _check_below(names: tuple[str, ...], lines: list[str]) -> None:
+    """Raise AnswerError if one of the lines below an answer may correct it: it mentions an answer, or ends with an action."""
+    for line in lines:
+        words = line.split()
+        if words and (CORRECTION.search(line) or _plain(words[-1].strip(DECORATION)) in _forms(names)):
+            raise AnswerError(f"{checks.shown(line.strip())}, below the actions, is not clear")
 
 
 def _read(names: tuple[str, ...], line: str) -> list[int] | AnswerError:
@@ -204,8 +227,9 @@ def _in_value(names: tuple[str, ...], value: Any) -> list[int]:
 
 
 def _unwrapped(value: Any) -> Any:
-    """What an object holds under the first of `KEYS`; any other value as it is."""
-    return next((value[key] for key in KEYS if key in value), value) if isinstance(value, dict) else value
+    """What an object holds under the only one of `KEYS` that it has; any other value as it is."""
+    found = [value[key] for key in KEYS if key in value] if isinstance(value, dict) else []
+    return found[0] if len(found) == 1 else value
 
 
 def _in_line(names: tuple[str, ...], line: str) -> list[int]:
@@ -214,11 +238,6 @@ def _in_line(names: tuple[str, ...], line: str) -> list[int]:
     if line.strip() in forms:  # a site's name may hold a separator
         return [forms[line.strip()]]
     line = ITEM.sub("", LABEL.sub("", ITEM.sub("", line).lstrip(DECORATION)))
-    described = DESCRIBED.match(line.strip(DECORATION))
-    if described and _plain(described[1]) in forms:
-        rest = SEPARATOR.split(line.partition(": ")[2])
-        if not any(part.strip(DECORATION).rpartition(" ")[2] in names for part in rest):
-            return [forms[_plain(described[1])]]
     wanted = []
     for part in map(str.strip, SEPARATOR.split(line)):
         bare = ITEM.sub("", part.strip(DECORATION)).strip(DECORATION)
@@ -235,7 +254,7 @@ def _in_line(names: tuple[str, ...], line: str) -> list[int]:
 
 @functools.lru_cache(maxsize=16)
 def _forms(names: tuple[str, ...]) -> dict[str, int]:
-    """Every way to write an action, with its number; without those that could mean several, such as sites that differ in case."""
+    """The number of the action for each way to write one; without ways that could mean several, as sites that differ in case."""
     loose = [("pass", names.index(END_TURN))]
     for number, name in enumerate(names):
         kind, _, what = name.partition(":")

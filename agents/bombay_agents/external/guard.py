@@ -44,7 +44,7 @@ def main() -> None:
 
 
 def end_all(run: str, guard: int) -> None:
-    """Kill all processes of a run except the calling one: those below the guard, in its session, or with the run's mark."""
+    """Kill all processes of a run but the caller: those below the guard, those in its session, and those with its mark."""
     deadline = time.monotonic() + SECONDS
     while (left := _processes(run, guard)) and time.monotonic() < deadline:
         for process in left:
@@ -68,7 +68,7 @@ def _processes(run: str, guard: int) -> list[psutil.Process]:
 
 
 def _outlive(host: int) -> None:
-    """Wait for the end of the host, then end the run. A host that was killed and that nobody has waited for is a zombie."""
+    """Wait for the end of the host, then end the run. A killed host is a zombie until its parent waits for it."""
     with contextlib.suppress(psutil.NoSuchProcess):
         process = psutil.Process(host)
         while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:

@@ -77,6 +77,8 @@ UNDERSTOOD = {
     "a line break in a thought": ('{"thoughts": "one\ntwo", "actions": ["buy"]}', ["buy"]),
     "a mark before an object": ('Answer: {"actions": ["buy"]}', ["buy"]),
     "lines below an object": ('{"actions": ["move:A"]}\nNo, that is too slow.\nAnswer: buy', ["buy"]),
+    "a line of the list and a number": (f"{LINE['move:G1']}, {NUMBER['build:blue']}", TURN[:2]),
+    "a rule between": ("move:G1\n---\nbuy", ["buy"]),
     "a rule at the end": ("> move:G1\n---", ["move:G1"]),
     "a block that stays open": ('```json\n{"action": "buy"}', ["buy"]),
     # thoughts
@@ -85,14 +87,21 @@ UNDERSTOOD = {
 }  # fmt: skip
 
 REFUSED = {
-    "two answers in a row": ("Action: move:G1\nAction: end_turn", "directly above the last actions, is not clear"),
+    "two answers in a row": ("Action: move:G1\nAction: end_turn", "above the last actions, is not clear"),
     "an entry with a remark": ("* move:G1 (cheap)\n* end_turn", "is no action"),
     "a line with a remark": ("Actions:\nmove:G1 (costs 1)\nend_turn", "'move:G1 (costs 1)' is no action"),
     "two objects": ('{"actions": ["move:G1"]}\n{"actions": ["end_turn"]}', "several JSON values"),
     "actions below an object": ('{"actions": ["move:G1"]}\nend_turn', "JSON and more actions below it"),
     "words below an object": ('{"actions": ["buy"]}\nor better not', "is no action"),
     "a broken object": ('[\n{"action": "move:G1"},\n{"action": "end_turn"', "the JSON of the answer cannot be read"),
-    "a second action behind a line of the list": (f"{LINE['move:G1']}, {BUY} buy", "is no action"),
+    "words behind a number and a name": (f"{G1} move:G1: go there", "is no action"),
+    "a correction": ("Answer: move:G1\n\nActually, my final answer: buy", "below the actions, is not clear"),
+    "a correction that ends with an action": ("move:G1\n\nOn second thought, pass.", "below the actions, is not clear"),
+    "a corrected object": ('{"action": "move:G1"}\n\nFinal: {"action": "pass"}', "below the actions, is not clear"),
+    "two lines with a mark": ("Action: move G1\n\nAction: buy", "above the last actions, is not clear"),
+    "a list of options": ("Options:\n- move:G1\n- buy\n\npass", "above the last actions, is not clear"),
+    "two answers in an object": ('{"action": "move:G1", "answer": "buy"}', "is no action"),
+    "many open lines": ("[\n" * 50_000, "the JSON of the answer cannot be read"),
     "number and name that differ": (f"{G1} buy", f"'{G1} buy' is no action"),
     "words below": ("Answer: buy\nWait, I would rather keep my rupees.", "is no action"),
     "an action in the next sentence": ("Answer: move:G1. Then I build a palace.", "is no action"),
