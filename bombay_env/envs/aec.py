@@ -298,8 +298,8 @@ RAW_ENV = functools.partial(raw_env, illegal_action="terminate")
 def env(*args: Any, **kwargs: Any) -> Any:
     """`raw_env` in PettingZoo's wrapper that rejects calls in the wrong order.
 
-    It takes the arguments of `raw_env`, the last two by keyword; the default of `illegal_action` is "terminate", as in PettingZoo's
-    own games.
+    It takes the arguments of `raw_env`, the last two by keyword. The default of `illegal_action` is "terminate", as in
+    PettingZoo's own games.
     """
     return OrderEnforcingWrapper(RAW_ENV(*args, **kwargs))
 
