@@ -151,7 +151,7 @@ def seeds(values: Any, count: int | None = None, name: str = "seeds") -> np.ndar
             raise ValueError(f"{name} must be from 0 to {MAX_SEED}; {values.min()} is not")
         found = np.ascontiguousarray(values, np.uint64)
     elif is_list(values):
-        found = np.array([seed(value, name) for value in values], np.uint64)
+        found = np.array([seed(value, f"an entry of {name}") for value in values], np.uint64)
     else:
         raise ValueError(f"{name} must be a list or an array of integers from 0 to {MAX_SEED}, not {shown(values)}")
     if count not in (None, len(found)):

@@ -341,7 +341,7 @@ def test_one_illegal_action_among_many_changes_nothing():
         (lambda lanes: AutoresetGames(lanes.game, True), "num_lanes is True; it must be a whole number of at least 1"),
         (lambda lanes: AutoresetGames(lanes.game, 2, True), "seed is True; it must be a whole number"),
         (lambda lanes: lanes.reset([1]), "seeds has 1 entries; it must have 2"),
-        (lambda lanes: lanes.reset([1.5, 2]), "seed is 1.5"),
+        (lambda lanes: lanes.reset([1.5, 2]), "an entry of seeds is 1.5"),
         (lambda lanes: lanes.step([1]), "shape (2,)"),
         (lambda lanes: lanes.rollout(-1, 0), "decisions is -1"),
         (lambda lanes: lanes.rollout(1, [1, 2, 3]), "seeds has 3 entries; it must have 2"),
