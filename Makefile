@@ -13,7 +13,7 @@ LEAGUE ?= runs/league
 CURVES ?= runs/curves
 PIP_ARGS ?=
 GAME := rules_2_setup rules_3_course rules_4_actions rules_4_sales_and_tokens rules_5_end twin observe observation_layout \
-	game game_arrays game_step game_chance state random_streams accumulator_cache
+	game game_chance state random_streams value_net
 
 BIN := .venv/bin
 INSTALL = PIP_CONSTRAINT=constraints.txt $(BIN)/pip install --quiet --disable-pip-version-check $(PIP_ARGS)
