@@ -1,7 +1,7 @@
 """Checks of arguments. A wrong value raises a ValueError of one line that names the argument and what is allowed.
 
 Every module that takes arguments from a caller uses these checks, so that the same mistake gets the same message everywhere.
-This module knows nothing about the game.
+This module does not depend on the game.
 """
 
 import numbers

@@ -9,6 +9,7 @@
 | "human" | None; the drawing is shown in a window, after each reset and step |
 """
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
@@ -54,9 +55,9 @@ class Shown:
     render_mode: str | None
     _window: Window | None = None
 
+    @abstractmethod
     def _scene(self) -> Scene:
         """What there is to show. Raises ResetNeeded before the first reset."""
-        raise NotImplementedError
 
     def _set_mode(self, mode: Any) -> None:
         """Set the render mode.

@@ -1,7 +1,7 @@
 """The decorators that compile functions with Numba: `kernel` and, for many games at once, `batch_kernel` and `piece_kernel`.
 
 A function is compiled when it is first called, and its code is kept on disk (`cache.py`). Importing compiles nothing. This module
-knows nothing about the game. `cache.py` and `parts.py` use private parts of Numba, which differ between versions: they were
+does not depend on the game. `cache.py` and `parts.py` use private parts of Numba, which differ between versions: they were
 tested with those that `pyproject.toml` allows. Read `engine.py` next.
 """
 

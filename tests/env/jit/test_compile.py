@@ -23,7 +23,9 @@ from helpers.compiling import COMPILING
 ROOT = Path(cache.__file__).parents[2]
 LINE = COMPILING[0] + "but only the first time; `bombay warm-up` compiles all of them\n"
 
-pytestmark = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
+pytestmark = pytest.mark.skipif(
+    bool(numba.config.DISABLE_JIT), reason="tests compiled kernels, and NUMBA_DISABLE_JIT is set"
+)
 posix = pytest.mark.skipif(
     not hasattr(os, "fork"), reason="Windows has no such owners and modes of folders, and no fork"
 )
